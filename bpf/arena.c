@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "bpf/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_SIZE = 64 * 1024, ALIGNMENT = 16 };
+
+struct arena_block {
+	struct arena_block *next;
+	size_t used, size;
+	_Alignas(ALIGNMENT) unsigned char bytes[];
+};
+
+static void out_of_memory(void)
+{
+	fputs("cavec: out of memory\n", stderr);
+	exit(2);
+}
+
+static struct arena_block *new_block(size_t size)
+{
+	struct arena_block *b;
+
+	if (size > SIZE_MAX - sizeof *b)
+		out_of_memory();
+	b = calloc(1, sizeof *b + size);
+	if (!b)
+		out_of_memory();
+	b->size = size;
+	return b;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	struct arena_block *b = a->head;
+	void *p;
+
+	if (size > SIZE_MAX / 2)
+		out_of_memory();
+	size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	if (!b || b->size - b->used < size) {
+		b = new_block(size > BLOCK_SIZE ? size : BLOCK_SIZE);
+		b->next = a->head;
+		a->head = b;
+	}
+	p = b->bytes + b->used;
+	b->used += size;
+	return p;
+}
+
+void *arena_array(struct arena *a, size_t n, size_t size)
+{
+	if (size && n > SIZE_MAX / 2 / size)
+		out_of_memory();
+	return arena_alloc(a, n * size);
+}
+
+void *arena_grow(struct arena *a, void *array, size_t n, size_t *cap, size_t size)
+{
+	void *bigger;
+
+	if (n < *cap)
+		return array;
+	*cap = *cap ? *cap * 2 : 8;
+	bigger = arena_array(a, *cap, size);
+	if (n)
+		memcpy(bigger, array, n * size);
+	return bigger;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+	char *copy = arena_alloc(a, n + 1);
+
+	memcpy(copy, s, n);
+	return copy;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+	return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_vprintf(struct arena *a, const char *format, va_list ap)
+{
+	va_list again;
+	char *s;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (n < 0)
+		out_of_memory();
+	s = arena_alloc(a, (size_t)n + 1);
+	vsnprintf(s, (size_t)n + 1, format, ap);
+	return s;
+}
+
+char *arena_printf(struct arena *a, const char *format, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, format);
+	s = arena_vprintf(a, format, ap);
+	va_end(ap);
+	return s;
+}
+
+void arena_free(struct arena *a)
+{
+	while (a->head) {
+		struct arena_block *next = a->head->next;
+
+		free(a->head);
+		a->head = next;
+	}
+}

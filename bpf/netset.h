@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The exact set of destinations that a policy reaches: what the egress generator turns into code.
+ *
+ * A destination is (protocol, address, port).  For each protocol and family the address line is cut into
+ * maximal intervals that share one set of ports; what no interval covers is refused.  Intervals are sorted,
+ * disjoint, and neighbours with equal ports are one interval, so equal reach has exactly one form.
+ */
+#ifndef CAVE_BPF_NETSET_H
+#define CAVE_BPF_NETSET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Which source line something came from: an index into the compile's table of lines (struct line_table of
+ * the compiler); 0 is "the compiler's own".  It follows every rule and every instruction and never changes
+ * a decision.
+ */
+typedef uint32_t line_id;
+
+enum net_proto { NET_TCP, NET_UDP, NET_PROTOS };
+enum net_family { NET_V4, NET_V6, NET_FAMILIES };
+
+/* In host order.  IPv4: `hi` is 0 and `lo` the 32-bit address.  Mapped IPv6 never occurs: it is IPv4. */
+struct net_addr {
+	uint64_t hi, lo;
+};
+
+struct net_ports {
+	uint16_t lo, hi; /* inclusive */
+};
+
+/* Sorted, disjoint, not adjacent, not empty. */
+struct net_portset {
+	const struct net_ports *range;
+	size_t n;
+};
+
+struct net_interval {
+	struct net_addr lo, hi; /* inclusive */
+	uint32_t ports; /* index into net_set.portset */
+	line_id line; /* the first allow line that reaches it */
+};
+
+struct net_cell {
+	const struct net_interval *interval;
+	size_t n;
+};
+
+struct net_set {
+	struct net_cell cell[NET_PROTOS][NET_FAMILIES];
+	const struct net_portset *portset; /* no two equal */
+	size_t nportsets;
+};
+
+static inline int net_addr_cmp(struct net_addr a, struct net_addr b)
+{
+	if (a.hi != b.hi)
+		return a.hi < b.hi ? -1 : 1;
+	if (a.lo != b.lo)
+		return a.lo < b.lo ? -1 : 1;
+	return 0;
+}
+
+#endif

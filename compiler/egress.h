@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Egress: from rules to the exact set, its size, and its proof. */
+#ifndef CAVE_COMPILER_EGRESS_H
+#define CAVE_COMPILER_EGRESS_H
+
+#include "bpf/program.h"
+#include "compiler/diag.h"
+#include "compiler/policy.h"
+
+/*
+ * Parses one address operand as it stands in a profile: an address, a prefix, `localhost` (two operands) or
+ * `any` (two operands).  Exactness is the point: host bits set, leading zeros, short or numeric forms, zone
+ * ids, mapped prefixes above ::ffff:0:0/96 and so on are errors that show the reading meant; mapped IPv6
+ * becomes IPv4 with a remark.  Returns how many operands it wrote to out[2]; 0 after an error was recorded.
+ */
+size_t egress_parse_address(struct diags *d, const char *text, struct span at, struct net_operand out[2]);
+
+/*
+ * Parses a port or a range, `443` or `8000-8010`; `any` is every port from 1 to 65535.  Port 0 is an error.
+ * Returns false after an error was recorded.
+ */
+bool egress_parse_port(struct diags *d, const char *text, struct span at, struct net_ports *out);
+
+/*
+ * The exact set of the rules: the union of the allows, each less its own excepts, less the union of the
+ * denies; IPv6 prefixes that carry IPv4 lose what an IPv4 deny covers.  Records an error for a range that
+ * has no unique reading (64:ff9b:1::/48), holds a metadata address without naming it, or is unbounded.
+ */
+bool egress_resolve(struct diags *d, struct arena *a, const struct policy *p, struct net_set *out);
+
+/*
+ * Interprets the programs at every boundary of every rule and compares with a direct evaluation of the rules.
+ * Returns false with the first counterexample recorded as cave_profile_proof_failed.
+ */
+bool egress_prove(struct diags *d, const struct policy *p, const struct hook_program *hook);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The resolved policy: every name looked up, every value checked, includes folded in.  The set algebra, the
+ * generators, the proof, the canonical text and the manifest all read it; nothing writes to it afterwards.
+ */
+#ifndef CAVE_COMPILER_POLICY_H
+#define CAVE_COMPILER_POLICY_H
+
+#include "bpf/netset.h"
+#include "bpf/sysrules.h"
+#include "compiler/source.h"
+
+/* An address, prefix or range of one family, as written. */
+struct net_operand {
+	enum net_family family;
+	struct net_addr lo, hi; /* inclusive */
+	struct span at;
+};
+
+/* A rule as written: what the proof evaluates directly. */
+struct net_rule {
+	bool allow;
+	bool proto[NET_PROTOS];
+	const struct net_operand *to;
+	size_t nto;
+	const struct net_operand *except; /* of an allow only */
+	size_t nexcept;
+	const struct net_ports *port;
+	size_t nports;
+	struct span at;
+	line_id line;
+};
+
+struct env_entry {
+	const char *name;
+	const char *value; /* NULL: passed from the caller; CAVE_ENV_WORKSPACE_BYTE stands for the workspace */
+	struct span at;
+};
+
+struct file_rule {
+	const char *path;
+	unsigned flags; /* CAVE_FILE_* */
+	struct span at;
+};
+
+struct policy {
+	const char *name;
+	struct span at;
+
+	const struct net_rule *net_rule;
+	size_t nnet_rules;
+	const char *const *credential; /* sorted */
+	size_t ncredentials;
+	const struct env_entry *env; /* sorted by name */
+	size_t nenv;
+	const struct file_rule *file; /* sorted by path */
+	size_t nfiles;
+	bool base_files; /* `system` is readable */
+	bool base_syscalls;
+	const struct node *const *sys_rule; /* the N_SYS_RULE lines of the profile, without the base's */
+	size_t nsys_rules;
+	bool requires_mounts; /* see CAVE_REQUIRE_MOUNTS */
+};
+
+/* True if the policy reaches any network at all (an allow rule exists): the egress programs are needed. */
+static inline bool policy_has_network(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		if (p->net_rule[i].allow)
+			return true;
+	return false;
+}
+
+static inline bool policy_grants_proto(const struct policy *p, enum net_proto proto)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		if (p->net_rule[i].allow && p->net_rule[i].proto[proto])
+			return true;
+	return false;
+}
+
+#endif

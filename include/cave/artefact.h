@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The artefact: what `cavec` writes and `caverun` reads.
+ *
+ * A little-endian ELF64 relocatable for EM_BPF.  Sections:
+ *
+ *   cgroup/connect4 …        one egress program each (struct bpf_insn), named as libbpf names hooks
+ *   license, .BTF, .BTF.ext  for libbpf, bpftool and the verifier's log
+ *   cave.seccomp.ARCH        the syscall filter (struct sock_filter), unfinished: see "patches"
+ *   cave.lines               source lines that instructions came from (for dump; not in the identity)
+ *   cave.seccomp.ARCH.lines  one uint32_t per filter instruction, an index into cave.lines
+ *   cave.policy              the canonical text of the resolved profile
+ *   cave.manifest            everything the runtime needs, in the records below
+ *   cave.identity            32 bytes, see cave_identity_sections
+ *   cave.digest              32 bytes, the last of the file: SHA-256 of every byte before them
+ *
+ * All integers are little-endian.  The manifest is a struct cave_manifest_header and then records, each a
+ * struct cave_record, `length` bytes of payload, and zero bytes up to a multiple of 8.  Records stand in
+ * ascending order of type; a type that is not listed here makes the artefact invalid.
+ */
+#ifndef CAVE_ARTEFACT_H
+#define CAVE_ARTEFACT_H
+
+#include <stdint.h>
+
+#define CAVE_MANIFEST_MAGIC 0x45564143u /* "CAVE" */
+#define CAVE_MANIFEST_VERSION 1u
+#define CAVE_DIGEST_SIZE 32u
+#define CAVE_ARTEFACT_MAX (64u << 20) /* bytes; a larger file is refused unread */
+
+struct cave_manifest_header {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t size; /* of the whole manifest, this header included */
+	uint32_t requires; /* CAVE_REQUIRE_* */
+};
+
+/* What the host must be able to enforce, beyond what every profile asks for. */
+enum {
+	CAVE_REQUIRE_EGRESS = 1u << 0, /* load and attach the egress programs */
+	CAVE_REQUIRE_MOUNTS = 1u << 1, /* a syscalls line allows a call that the namespace must bound */
+};
+
+struct cave_record {
+	uint16_t type;
+	uint16_t flags;
+	uint32_t length; /* of the payload */
+};
+
+enum cave_record_type {
+	CAVE_RECORD_NAME = 1, /* the profile's name; exactly one */
+	CAVE_RECORD_CREDENTIAL = 2, /* the name of an environment variable */
+	CAVE_RECORD_ENV_PASS = 3, /* the name of an environment variable */
+	CAVE_RECORD_ENV_SET = 4, /* name, NUL, value; flags CAVE_ENV_* */
+	CAVE_RECORD_FILE = 5, /* a path; flags CAVE_FILE_* */
+	CAVE_RECORD_FILTER = 6, /* struct cave_filter, then its patches; one per architecture */
+	CAVE_RECORD_PROGRAM = 7, /* the section name of an egress program */
+};
+
+/* CAVE_RECORD_ENV_SET: every byte 0x01 in the value stands for the workspace's absolute path. */
+enum { CAVE_ENV_WORKSPACE = 1u << 0 };
+#define CAVE_ENV_WORKSPACE_BYTE '\001'
+
+enum {
+	CAVE_FILE_READ = 1u << 0,
+	CAVE_FILE_WRITE = 1u << 1, /* always with CAVE_FILE_READ */
+	CAVE_FILE_OPTIONAL = 1u << 2, /* may be missing on the host */
+	CAVE_FILE_RELATIVE = 1u << 3, /* to the artefact's folder, and must stay in it */
+	CAVE_FILE_WORKSPACE = 1u << 4, /* to the workspace; "" or "." is the workspace itself */
+	CAVE_FILE_SYSTEM = 1u << 5, /* a part of the built-in set `system` */
+};
+
+struct cave_filter {
+	uint32_t arch; /* AUDIT_ARCH_* */
+	uint32_t patches; /* how many struct cave_patch follow */
+};
+
+/*
+ * A filter is completed at spawn.  An instruction that is a patch has the constant `k` of CAVE_PATCH_UNSET
+ * and is given its real one by the runtime.
+ */
+struct cave_patch {
+	uint32_t insn;
+	uint32_t kind; /* enum cave_patch_kind */
+};
+
+#define CAVE_PATCH_UNSET 0x7fff0000u /* SECCOMP_RET_ALLOW; as a compared value it is never left in place */
+
+enum cave_patch_kind {
+	/*
+	 * BPF_JMP|BPF_JEQ|BPF_K on the six 32-bit halves of arguments 3, 4 and 5 of execve, low half first,
+	 * which the system call does not use: the random value that admits the runtime's own exec only.
+	 * Every kind occurs exactly once.
+	 */
+	CAVE_PATCH_EXEC_0 = 0,
+	CAVE_PATCH_EXEC_5 = 5,
+	/* BPF_JMP|BPF_JEQ|BPF_K with the tool's own process id (the call concerns the caller itself). */
+	CAVE_PATCH_SELF = 6,
+	/*
+	 * BPF_RET|BPF_K: calls that change the metadata of files (mode, owner, times, extended attributes).
+	 * ALLOW where a private read-only mount namespace bounds them, else ERRNO|EPERM.
+	 */
+	CAVE_PATCH_RET_METADATA = 7,
+	/* BPF_RET|BPF_K: signals to another process.  ALLOW where Landlock scopes signals, else ERRNO|EPERM. */
+	CAVE_PATCH_RET_SIGNAL = 8,
+	CAVE_PATCH_KINDS
+};
+
+/*
+ * The policy's identity: SHA-256 over, for each of these that exists and in this order - cave.manifest,
+ * cave.policy, the egress programs in the order of the hook table, cave.seccomp.x86_64, .aarch64, .riscv64 -
+ * the section's name with its NUL, its size as uint64_t, and its bytes.  No source position is in it.
+ */
+
+#endif
