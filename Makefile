@@ -1,0 +1,160 @@
+# cave: sandbox profiles compiled to seccomp-BPF and cgroup eBPF.
+#
+#   make            build/cavec, build/caverun, build/cave-load
+#   make demo       install what is missing, build, compile an example, run a real tool under it
+#   make check      install what is missing, build (also with sanitizers), run every test
+#   make bench      speed and size beside what one would use instead
+#   make install    PREFIX=/usr/local DESTDIR=
+#
+# Who may include whom (tests/lint/includes checks it):
+#   include/cave   nothing of ours
+#   bpf            include/cave
+#   grammar        compiler (syntax tree and diagnostics only)
+#   compiler       bpf, include/cave, grammar
+#   runtime        include/cave, bpf/artefact.h, bpf/sha256.h
+#   tests          anything
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+DESTDIR ?=
+CC = gcc
+MUSL_CC = musl-gcc
+CFLAGS ?= -O2 -g
+WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Werror
+CPPFLAGS += -I. -Iinclude -I$(B)/gen -D_GNU_SOURCE -DCAVE_VERSION='"$(VERSION)"'
+HARDEN = -fstack-protector-strong -D_FORTIFY_SOURCE=2
+ARCH := $(shell uname -m)
+
+B := build
+ifdef SAN
+B := build/san
+CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+HARDEN :=
+endif
+Q := @
+ifdef V
+Q :=
+endif
+
+all: $(B)/cavec $(B)/caverun $(B)/cave-load
+
+# --- the compiler --------------------------------------------------------------------------------
+
+GEN := $(B)/gen/cave.tab.c $(B)/gen/cave.lex.c $(B)/gen/syscalls_table.h
+CAVEC_SRC := $(filter-out bpf/loader.c,$(wildcard bpf/*.c)) $(wildcard compiler/*.c)
+CAVEC_OBJ := $(CAVEC_SRC:%.c=$(B)/%.o) $(B)/gen/cave.tab.o $(B)/gen/cave.lex.o
+CAVEC_LIB := -lbpf -lelf -ljansson -lz
+STATIC := $(if $(SAN),,-static)
+
+$(B)/cavec: $(CAVEC_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ $(CAVEC_LIB)
+
+$(B)/gen/cave.tab.c: grammar/cave.y
+	@mkdir -p $(@D)
+	@echo "  BISON $<"
+	$(Q)bison -Wall -Werror --defines=$(B)/gen/cave.tab.h -o $@ $<
+$(B)/gen/cave.tab.h: $(B)/gen/cave.tab.c
+
+$(B)/gen/cave.lex.c: grammar/cave.l $(B)/gen/cave.tab.h
+	@mkdir -p $(@D)
+	@echo "  FLEX  $<"
+	$(Q)flex --header-file=$(B)/gen/cave.lex.h -o $@ $<
+$(B)/gen/cave.lex.h: $(B)/gen/cave.lex.c
+
+$(B)/gen/syscalls_table.h: compiler/syscalls.tbl compiler/syscalls_table.awk
+	@mkdir -p $(@D)
+	@echo "  GEN   $@"
+	$(Q)awk -f compiler/syscalls_table.awk compiler/syscalls.tbl > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/%.o: $(B)/gen/%.c
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -Wall -Wno-unused -MMD -MP -c -o $@ $<
+
+$(B)/%.o: %.c | $(GEN)
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) $(WARN) -MMD -MP -c -o $@ $<
+
+# --- the runtime ---------------------------------------------------------------------------------
+# caverun is linked statically against musl: its start-up costs a third of glibc's (make bench).
+
+RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/sha256.c
+RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
+LOAD_SRC := $(wildcard runtime/load_*.c)
+LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/bpf/artefact.o $(B)/bpf/sha256.o
+KERNEL_HEADERS := -idirafter /usr/include -idirafter /usr/include/$(ARCH)-linux-gnu
+
+ifdef SAN
+# The sanitizers have no musl build.
+$(B)/musl/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
+$(B)/caverun: $(RUN_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -o $@ $^
+else
+$(B)/musl/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  MUSL  $<"
+	$(Q)$(MUSL_CC) $(KERNEL_HEADERS) $(CPPFLAGS) $(CFLAGS) -fno-stack-protector $(WARN) -MMD -MP -c -o $@ $<
+$(B)/caverun: $(RUN_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(MUSL_CC) $(CFLAGS) -static -o $@ $^
+endif
+
+$(B)/cave-load: $(LOAD_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ -lbpf -lelf -lz
+
+# --- tests ---------------------------------------------------------------------------------------
+
+UNIT_SRC := $(wildcard tests/unit/*.c)
+UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
+TOOL_SRC := $(wildcard tests/tools/*.c)
+TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%)
+TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
+
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB)
+
+$(B)/tests/tools/%: tests/tools/%.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $<
+
+unit: $(UNIT_BIN)
+tools: $(TOOL_BIN)
+
+check:
+	$(Q)tests/setup
+	$(Q)$(MAKE) --no-print-directory all tools
+	$(Q)$(MAKE) --no-print-directory SAN=1 all unit
+	$(Q)tests/run
+
+demo:
+	$(Q)tests/setup
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)examples/demo
+
+bench:
+	$(Q)tests/setup
+	$(Q)$(MAKE) --no-print-directory all tools
+	$(Q)tests/bench/run
+
+# --- installing ----------------------------------------------------------------------------------
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cave $(DESTDIR)$(PREFIX)/include/cave
+	install -m 755 $(B)/cavec $(B)/caverun $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(B)/cave-load $(DESTDIR)$(PREFIX)/libexec/cave
+	install -m 644 include/cave/*.h $(DESTDIR)$(PREFIX)/include/cave
+
+clean:
+	rm -rf build
+
+.PHONY: all unit tools check demo bench install clean
+.SECONDARY:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
