@@ -10,6 +10,7 @@
 #ifndef CAVE_COMPILER_DIAG_H
 #define CAVE_COMPILER_DIAG_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "cave/codes.h"

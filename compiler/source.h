@@ -3,6 +3,8 @@
 #ifndef CAVE_COMPILER_SOURCE_H
 #define CAVE_COMPILER_SOURCE_H
 
+#include <stdbool.h>
+
 #include "bpf/arena.h"
 #include "bpf/netset.h" /* line_id */
 

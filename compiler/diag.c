@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/diag.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SHOWN = 50, MAX_LINE = 160 };
+
+void diags_init(struct diags *d, struct sources *s)
+{
+	memset(d, 0, sizeof *d);
+	d->sources = s;
+	d->last = &d->first;
+}
+
+static struct diag *record(struct diags *d, enum cave_code code, struct span at, const char *format,
+			   va_list ap)
+{
+	struct diag *diag = arena_alloc(d->sources->arena, sizeof *diag);
+
+	diag->code = code;
+	diag->at = at;
+	diag->text = arena_vprintf(d->sources->arena, format, ap);
+	diag->last = &diag->notes;
+	*d->last = diag;
+	d->last = &diag->next;
+	return diag;
+}
+
+struct diag *diag_error(struct diags *d, enum cave_code code, struct span at, const char *format, ...)
+{
+	struct diag *diag;
+	va_list ap;
+
+	va_start(ap, format);
+	diag = record(d, code, at, format, ap);
+	va_end(ap);
+	d->errors++;
+	return diag;
+}
+
+struct diag *diag_remark(struct diags *d, struct span at, const char *format, ...)
+{
+	struct diag *diag;
+	va_list ap;
+
+	va_start(ap, format);
+	diag = record(d, CAVE_OK, at, format, ap);
+	va_end(ap);
+	d->notes++;
+	return diag;
+}
+
+void diag_note(struct diags *d, struct diag *of, struct span at, const char *format, ...)
+{
+	struct diag_note *note = arena_alloc(d->sources->arena, sizeof *note);
+	va_list ap;
+
+	note->at = at;
+	va_start(ap, format);
+	note->text = arena_vprintf(d->sources->arena, format, ap);
+	va_end(ap);
+	*of->last = note;
+	of->last = &note->next;
+}
+
+/* Untrusted text on its way to a terminal: control bytes become '?', except the tab. */
+static void put_text(FILE *to, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fputc(((unsigned char)s[i] < 0x20 && s[i] != '\t') || s[i] == 0x7f ? '?' : s[i], to);
+}
+
+static void print_place(FILE *to, const struct diags *d, struct span at)
+{
+	const struct source_file *f = &d->sources->file[at.file];
+	unsigned line, column;
+
+	if (!at.file)
+		return;
+	source_position(f, at.begin, &line, &column);
+	put_text(to, f->name, strlen(f->name));
+	fprintf(to, ":%u:%u: ", line, column);
+}
+
+/* The source line, and a caret line under the part that is meant. */
+static void print_source(FILE *to, const struct diags *d, struct span at)
+{
+	const struct source_file *f = &d->sources->file[at.file];
+	const char *begin = f->text + at.begin, *start = begin, *end = begin;
+	size_t length;
+
+	if (!at.file)
+		return;
+	while (start > f->text && start[-1] != '\n')
+		start--;
+	while (end < f->text + f->size && *end != '\n')
+		end++;
+	length = (size_t)(end - start);
+	if (length > MAX_LINE || (size_t)(begin - start) >= MAX_LINE)
+		return;
+	fputs("    ", to);
+	put_text(to, start, length);
+	fputs("\n    ", to);
+	for (const char *p = start; p < begin; p++)
+		if (((unsigned char)*p & 0xc0) != 0x80)
+			fputc(*p == '\t' ? '\t' : ' ', to);
+	fputc('^', to);
+	for (const char *p = begin + 1; p < f->text + at.end && p < end; p++)
+		if (((unsigned char)*p & 0xc0) != 0x80)
+			fputc('~', to);
+	fputc('\n', to);
+}
+
+static void print_included(FILE *to, const struct diags *d, struct span at)
+{
+	struct span from = d->sources->file[at.file].included_from;
+
+	for (; from.file; from = d->sources->file[from.file].included_from) {
+		fputs("    ", to);
+		print_place(to, d, from);
+		fputs("note: included here\n", to);
+	}
+}
+
+static void print_one(FILE *to, const struct diags *d, const struct diag *diag)
+{
+	print_place(to, d, diag->at);
+	fputs(diag->code ? "error: " : "note: ", to);
+	put_text(to, diag->text, strlen(diag->text));
+	if (diag->code)
+		fprintf(to, " [%s]", cave_code_name(diag->code));
+	fputc('\n', to);
+	if (!diag->secret)
+		print_source(to, d, diag->at);
+	print_included(to, d, diag->at);
+	for (const struct diag_note *n = diag->notes; n; n = n->next) {
+		fputs("    ", to);
+		print_place(to, d, n->at);
+		fputs("note: ", to);
+		put_text(to, n->text, strlen(n->text));
+		fputc('\n', to);
+	}
+}
+
+static int by_position(const void *a, const void *b)
+{
+	const struct diag *x = *(const struct diag *const *)a, *y = *(const struct diag *const *)b;
+
+	if (x->at.file != y->at.file)
+		return x->at.file < y->at.file ? -1 : 1;
+	if (x->at.begin != y->at.begin)
+		return x->at.begin < y->at.begin ? -1 : 1;
+	return strcmp(x->text, y->text);
+}
+
+static bool same_diag(const struct diag *x, const struct diag *y)
+{
+	return x->code == y->code && x->at.file == y->at.file && x->at.begin == y->at.begin &&
+	       strcmp(x->text, y->text) == 0;
+}
+
+void diags_print(const struct diags *d, FILE *to)
+{
+	size_t n = 0, shown = 0;
+	const struct diag **sorted;
+
+	for (const struct diag *i = d->first; i; i = i->next)
+		n++;
+	if (!n)
+		return;
+	sorted = ARENA_ARRAY(d->sources->arena, n, const struct diag *);
+	n = 0;
+	for (const struct diag *i = d->first; i; i = i->next)
+		sorted[n++] = i;
+	qsort(sorted, n, sizeof *sorted, by_position);
+	for (size_t i = 0; i < n && shown < MAX_SHOWN; i++) {
+		if (i && same_diag(sorted[i], sorted[i - 1]))
+			continue;
+		print_one(to, d, sorted[i]);
+		shown += sorted[i]->code != CAVE_OK;
+	}
+	if (shown == MAX_SHOWN)
+		fprintf(to, "cavec: more than %d errors, the rest is not shown\n", MAX_SHOWN);
+}
+
+/* Optimal string alignment distance; words longer than the table are never suggested. */
+static unsigned distance(const char *a, const char *b)
+{
+	enum { MAX = 40 };
+	unsigned row[MAX + 1][MAX + 1];
+	size_t m = strlen(a), n = strlen(b);
+
+	if (m > MAX || n > MAX)
+		return MAX;
+	for (size_t i = 0; i <= m; i++)
+		row[i][0] = (unsigned)i;
+	for (size_t j = 0; j <= n; j++)
+		row[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= m; i++) {
+		for (size_t j = 1; j <= n; j++) {
+			unsigned best = row[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+
+			if (row[i - 1][j] + 1 < best)
+				best = row[i - 1][j] + 1;
+			if (row[i][j - 1] + 1 < best)
+				best = row[i][j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    row[i - 2][j - 2] + 1 < best)
+				best = row[i - 2][j - 2] + 1;
+			row[i][j] = best;
+		}
+	}
+	return row[m][n];
+}
+
+const char *did_you_mean(const char *word, const char *(*candidate)(const void *context, size_t i),
+			 const void *context)
+{
+	unsigned best = (unsigned)(strlen(word) + 2) / 3 + 1; /* more than a third wrong is a guess */
+	const char *name, *nearest = NULL;
+
+	for (size_t i = 0; (name = candidate(context, i)); i++) {
+		unsigned d = distance(word, name);
+
+		if (d < best && d < strlen(name)) {
+			best = d;
+			nearest = name;
+		}
+	}
+	return nearest;
+}
