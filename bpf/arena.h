@@ -25,11 +25,11 @@ void *arena_array(struct arena *a, size_t n, size_t size);
 
 /*
  * Makes room for one more element in an arena array that holds `n` of capacity `*cap`, moving it if need be,
- * and returns the array.
+ * and returns the array.  ARENA_PUSH counts the new element in and is a pointer to it.
  */
 void *arena_grow(struct arena *a, void *array, size_t n, size_t *cap, size_t size);
 #define ARENA_PUSH(a, array, n, cap)                                                               \
-	(*((array) = arena_grow((a), (array), (n), &(cap), sizeof *(array)), &(array)[(n)++]))
+	((array) = arena_grow((a), (array), (n), &(cap), sizeof *(array)), &(array)[(n)++])
 
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_strdup(struct arena *a, const char *s);
