@@ -34,6 +34,7 @@ enum node_kind {
 	N_EXPECT, /* kids: N_EXPECTATION */
 	N_USE, /* kids: N_SET */
 	N_BLOCK, /* kids: statements of the block */
+	N_STRANGER, /* no statement of this block begins so; text: the word */
 
 	/* inside blocks */
 	N_NET_RULE, /* text: allow, deny, listen; kids: operands, then N_EXCEPT, N_PORT, N_WITHIN */
