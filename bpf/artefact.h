@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A checked view of an artefact (cave/artefact.h): what the runtime, dump and the writer's own test read.
+ *
+ * The bytes are hostile until artefact_open() has returned true; from then on everything that the view points
+ * at lies inside them, is aligned for its type and keeps to the format, so that no reader has to check again.
+ */
+#ifndef CAVE_BPF_ARTEFACT_H
+#define CAVE_BPF_ARTEFACT_H
+
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cave/artefact.h"
+#include "cave/hooks.h"
+
+/*
+ * Limits on what one artefact may hold, far above what a compiler writes.  The kernel's own are
+ * BPF_MAXINSNS (linux/bpf_common.h) and BPF_COMPLEXITY_LIMIT_INSNS (include/linux/bpf.h).
+ */
+enum {
+	ARTEFACT_SECTIONS_MAX = 64,
+	ARTEFACT_MANIFEST_MAX = 1 << 20, /* bytes */
+	ARTEFACT_NAME_MAX = 255, /* bytes, of a profile or an environment variable */
+	ARTEFACT_PATH_MAX = 4095, /* bytes; PATH_MAX (linux/limits.h) counts the NUL */
+	ARTEFACT_ENV_MAX = 1024, /* variables: passed, set and credentials together */
+	ARTEFACT_FILES_MAX = 4096,
+	ARTEFACT_PROGRAM_MAX = 1000000, /* instructions */
+};
+
+/* The architectures that a filter may be for, in the order of the identity. */
+enum artefact_arch {
+	ARTEFACT_X86_64,
+	ARTEFACT_AARCH64,
+	ARTEFACT_RISCV64,
+	ARTEFACT_ARCHES
+};
+
+struct artefact_section {
+	const char *name;
+	const void *data; /* at a multiple of 8: manifest, filters and their lines, programs */
+	size_t size;
+};
+
+/* A syscall filter; n is 0 where the artefact has none for that architecture. */
+struct artefact_filter {
+	const struct sock_filter *insn;
+	size_t n;
+	const struct cave_patch *patch; /* ascending by insn */
+	size_t npatches;
+};
+
+struct artefact_program {
+	const struct bpf_insn *insn;
+	size_t n;
+};
+
+/* One record of the manifest.  A string is `length` bytes and has no NUL at its end. */
+struct artefact_record {
+	enum cave_record_type type;
+	unsigned flags;
+	const char *payload;
+	size_t length;
+};
+
+struct artefact {
+	const uint8_t *data;
+	size_t size;
+	unsigned requires; /* CAVE_REQUIRE_* */
+	const uint8_t *identity; /* CAVE_DIGEST_SIZE bytes, recomputed and equal */
+	struct artefact_section manifest, policy;
+	struct artefact_filter filter[ARTEFACT_ARCHES];
+	struct artefact_program program[CAVE_HOOK_COUNT]; /* all of them or, without EGRESS, none */
+	struct artefact_section section[ARTEFACT_SECTIONS_MAX];
+	size_t nsections;
+};
+
+/* What is wrong, and where, as one sentence without a full stop. */
+struct artefact_error {
+	char text[200];
+};
+
+/*
+ * Checks the `size` bytes at `data`, which must stand at a multiple of 8 and stay unchanged as long as the
+ * view is used.  The digest is checked first, and nothing is believed before.  Returns false with *error set,
+ * and *out untouched, if anything is not as the format says.  Allocates nothing.
+ */
+bool artefact_open(const void *data, size_t size, struct artefact *out, struct artefact_error *error);
+
+/* The section of that name, or NULL. */
+const struct artefact_section *artefact_section(const struct artefact *a, const char *name);
+
+/* The manifest's records in turn: *at is 0 before the first; false after the last. */
+bool artefact_next(const struct artefact *a, size_t *at, struct artefact_record *out);
+
+/* "x86_64", and AUDIT_ARCH_X86_64 (linux/audit.h). */
+const char *artefact_arch_name(enum artefact_arch arch);
+uint32_t artefact_arch_audit(enum artefact_arch arch);
+
+/* "cgroup/connect4" … */
+const char *artefact_hook_name(enum cave_hook hook);
+
+/*
+ * The identity of a policy of these sections (cave/artefact.h says of what it is made): for the writer, and
+ * for the check.  A section that does not exist has data NULL.
+ */
+struct artefact_parts {
+	struct artefact_section manifest, policy;
+	struct artefact_section program[CAVE_HOOK_COUNT];
+	struct artefact_section filter[ARTEFACT_ARCHES];
+};
+void artefact_identity(const struct artefact_parts *parts, uint8_t out[CAVE_DIGEST_SIZE]);
+
+/*
+ * True if the kernel would take the program as a seccomp filter, as far as the generator's part of classic BPF
+ * goes; otherwise *bad is the offending instruction.
+ */
+bool artefact_filter_check(const struct sock_filter *insn, size_t n, size_t *bad);
+
+#endif
