@@ -59,8 +59,7 @@ $(B)/gen/cave.tab.h: $(B)/gen/cave.tab.c
 $(B)/gen/cave.lex.c: grammar/cave.l $(B)/gen/cave.tab.h
 	@mkdir -p $(@D)
 	@echo "  FLEX  $<"
-	$(Q)flex --header-file=$(B)/gen/cave.lex.h -o $@ $<
-$(B)/gen/cave.lex.h: $(B)/gen/cave.lex.c
+	$(Q)flex -o $@ $<
 
 $(B)/gen/syscalls_table.h: compiler/syscalls.tbl compiler/syscalls_table.awk
 	@mkdir -p $(@D)

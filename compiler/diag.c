@@ -79,7 +79,7 @@ static void print_place(FILE *to, const struct diags *d, struct span at)
 	if (!at.file)
 		return;
 	source_position(f, at.begin, &line, &column);
-	put_text(to, f->name, strlen(f->name));
+	put_text(to, f->shown, strlen(f->shown));
 	fprintf(to, ":%u:%u: ", line, column);
 }
 

@@ -17,6 +17,7 @@ uint32_t sources_add(struct sources *s, const char *name, const char *text, size
 {
 	*ARENA_PUSH(s->arena, s->file, s->nfiles, s->cap) = (struct source_file){
 		.name = name,
+		.shown = name,
 		.text = text,
 		.size = size,
 		.included_from = included_from,

@@ -14,7 +14,8 @@ struct span {
 };
 
 struct source_file {
-	const char *name; /* as shown and recorded: relative to the root, never an absolute path */
+	const char *name; /* as recorded: relative to the root, never an absolute path */
+	const char *shown; /* as in messages: as the user spelled it */
 	const char *text; /* NUL-terminated; a NUL inside is an error of the lexer's */
 	size_t size;
 	struct span included_from; /* the include that brought it in */
@@ -38,7 +39,7 @@ struct sources {
 
 void sources_init(struct sources *s, struct arena *a);
 
-/* Adds a file; text and name must live in the arena.  Returns its number. */
+/* Adds a file, shown as it is recorded; text and name must live in the arena.  Returns its number. */
 uint32_t sources_add(struct sources *s, const char *name, const char *text, size_t size,
 		     struct span included_from, bool builtin);
 
