@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* The artefact's checks: sound ones open, damaged ones are refused with a sentence, none is read outside. */
+#include "tests/unit/artefact_build.h"
+#include "tests/unit/unit.h"
+
+static struct build_bytes sound_manifest, sound, damaged;
+
+/* Opens a copy of exactly `size` bytes, so that a sanitizer sees any read past them. */
+static bool opens(const void *data, size_t size, struct artefact_error *error)
+{
+	void *copy = malloc(size ? size : 1);
+	struct artefact a;
+	bool ok;
+
+	if (!copy)
+		abort();
+	memcpy(copy, data, size);
+	*error = (struct artefact_error){ "" };
+	ok = artefact_open(copy, size, &a, error);
+	if (ok)
+		build_walk(&a);
+	free(copy);
+	return ok;
+}
+
+static void opens_sound(bool egress)
+{
+	struct artefact a;
+	struct artefact_error error = { "" };
+	bool ok = artefact_open(sound.data, sound.size, &a, &error);
+
+	check(ok, "a sound artefact opens: %s", error.text);
+	if (!ok)
+		return;
+	check(a.filter[ARTEFACT_X86_64].n == 26 && a.filter[ARTEFACT_X86_64].npatches == 9 &&
+		      !a.filter[ARTEFACT_AARCH64].n,
+	      "its filter is there");
+	check(!!a.program[CAVE_HOOK_CONNECT4].n == egress, "its programs are there if it has any");
+	check(artefact_section(&a, "cave.policy") && !artefact_section(&a, "cave.nothing"),
+	      "its sections have names");
+}
+
+static void truncated(void)
+{
+	struct artefact_error error;
+	bool refused = true, said = true;
+
+	for (size_t n = 0; n < sound.size; n++) {
+		refused = refused && !opens(sound.data, n, &error);
+		said = said && error.text[0];
+	}
+	check(refused && said, "refused when truncated at every length");
+	refused = true;
+	for (size_t n = CAVE_DIGEST_SIZE; n < sound.size; n++) {
+		memcpy(damaged.data, sound.data, n);
+		damaged.size = n;
+		build_seal_digest(&damaged);
+		refused = refused && !opens(damaged.data, n, &error);
+	}
+	check(refused, "refused when truncated and given a right digest");
+}
+
+static void flipped(void)
+{
+	struct artefact_error error;
+	bool refused = true, said = true;
+
+	for (size_t i = 0; i < sound.size; i++) {
+		for (unsigned bits = 1; bits < 0x100; bits = bits << 2 | 1) {
+			damaged = sound;
+			damaged.data[i] ^= (uint8_t)bits;
+			refused = refused && !opens(damaged.data, damaged.size, &error);
+			said = said && error.text[0];
+		}
+	}
+	check(refused && said, "refused with any byte flipped");
+}
+
+/* With the digest corrected only what changes no meaning may pass: spare fields of headers, padding. */
+static void flipped_and_sealed(void)
+{
+	struct artefact_error error;
+	size_t accepted = 0;
+	bool part_refused = true;
+
+	for (size_t i = 0; i < sound.size - CAVE_DIGEST_SIZE; i++) {
+		size_t size;
+		uint8_t *manifest = build_find(&sound, "cave.manifest", &size);
+		bool in_manifest = sound.data + i >= manifest && sound.data + i < manifest + size;
+
+		damaged = sound;
+		damaged.data[i] ^= 0xff;
+		build_seal_digest(&damaged);
+		if (!opens(damaged.data, damaged.size, &error))
+			continue;
+		accepted++;
+		part_refused = part_refused && !in_manifest;
+	}
+	check(part_refused, "a manifest changed under a right digest is refused");
+	check(accepted < sound.size / 3, "few bytes are free (%zu of %zu)", accepted, sound.size);
+}
+
+/* With the identity corrected as well: whatever is accepted can be read whole. */
+static void flipped_and_identified(void)
+{
+	static const char *const parts[] = { "cave.manifest", "cave.seccomp.x86_64", "cave.policy",
+					     "cgroup/connect4" };
+	struct artefact_error error;
+	size_t tried = 0;
+
+	for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+		size_t size, at;
+		uint8_t *part = build_find(&sound, parts[p], &size);
+
+		for (size_t i = 0; part && i < size * 8; i++) {
+			at = (size_t)(part - sound.data) + i / 8;
+			damaged = sound;
+			damaged.data[at] ^= (uint8_t)(1u << i % 8);
+			build_seal(&damaged);
+			opens(damaged.data, damaged.size, &error);
+			tried++;
+		}
+	}
+	check(tried > 1000, "read whole with %zu bits flipped and everything sealed", tried);
+}
+
+/* --- single faults -------------------------------------------------------------------------------- */
+
+static void expect_refused(const char *what, const struct build_bytes *file, const char *text)
+{
+	struct artefact_error error;
+	bool ok = opens(file->data, file->size, &error);
+
+	check(!ok && strstr(error.text, text), "refused: %s (%s)", what, ok ? "opened" : error.text);
+}
+
+/* A manifest with `requires` and one record more or less than a sound one has. */
+static struct build_bytes begin(unsigned requires)
+{
+	struct build_bytes m;
+
+	build_manifest_begin(&m, requires);
+	build_text(&m, CAVE_RECORD_NAME, 0, "test");
+	return m;
+}
+
+static void finish(struct build_bytes *m, const char *what, const char *text)
+{
+	build_filter_record(m, build_patches, sizeof build_patches / sizeof *build_patches);
+	build_manifest_end(m);
+	build_around(m, false, &damaged);
+	expect_refused(what, &damaged, text);
+}
+
+static void one_record(const char *what, unsigned type, unsigned flags, const char *payload, size_t n,
+		       const char *text)
+{
+	struct build_bytes m = begin(0);
+
+	build_record(&m, type, flags, payload, n);
+	finish(&m, what, text);
+}
+
+static void bad_records(void)
+{
+	one_record("an unknown type", 99, 0, "x", 1, "unknown record type 99");
+	one_record("a second name", CAVE_RECORD_NAME, 0, "x", 1, "is no name");
+	one_record("a variable with a digit", CAVE_RECORD_ENV_PASS, 0, "1A", 2, "names no variable");
+	one_record("a variable with =", CAVE_RECORD_CREDENTIAL, 0, "A=B", 3, "names no variable");
+	one_record("a variable with NUL", CAVE_RECORD_CREDENTIAL, 0, "A\0B", 3, "names no variable");
+	one_record("an empty variable", CAVE_RECORD_ENV_PASS, 0, "", 0, "names no variable");
+	one_record("flags on a credential", CAVE_RECORD_CREDENTIAL, 1, "A", 1, "unknown flags");
+	one_record("a set without value", CAVE_RECORD_ENV_SET, 0, "A", 1, "holds no value");
+	one_record("a value with NUL", CAVE_RECORD_ENV_SET, 0, "A\0b\0c", 5, "holds no value");
+	one_record("a value with a newline", CAVE_RECORD_ENV_SET, 0, "A\0b\nc", 5, "holds no value");
+	one_record("a workspace byte unflagged", CAVE_RECORD_ENV_SET, 0, "A\0\001", 3, "holds no value");
+	one_record("a path with NUL", CAVE_RECORD_FILE, 1, "/a\0b", 4, "holds no path");
+	one_record("a path with a newline", CAVE_RECORD_FILE, 1, "/a\nb", 4, "holds no path");
+	one_record("write without read", CAVE_RECORD_FILE, CAVE_FILE_WRITE, "/a", 2, "flags 0x2");
+	one_record("an unknown file flag", CAVE_RECORD_FILE, 0x41, "/a", 2, "flags 0x41");
+	one_record("a relative path unflagged", CAVE_RECORD_FILE, 1, "a", 1, "disagree");
+	one_record("an absolute path flagged relative", CAVE_RECORD_FILE, 9, "/a", 2, "disagree");
+	one_record("two bases", CAVE_RECORD_FILE, 0x19, "a", 1, "two bases");
+	one_record("an empty path", CAVE_RECORD_FILE, 1, "", 0, "disagree");
+	one_record("a short filter record", CAVE_RECORD_FILTER, 0, "abc", 3, "describes no filter");
+}
+
+static void bad_manifests(void)
+{
+	struct build_bytes m;
+
+	m = begin(0x80);
+	finish(&m, "an unknown requirement", "unknown requirements");
+	m = begin(CAVE_REQUIRE_EGRESS);
+	finish(&m, "egress without programs", "missing");
+	m = begin(0);
+	build_text(&m, CAVE_RECORD_ENV_PASS, 0, "A");
+	build_text(&m, CAVE_RECORD_CREDENTIAL, 0, "B");
+	finish(&m, "records out of order", "out of order");
+	m = begin(0);
+	build_text(&m, CAVE_RECORD_CREDENTIAL, 0, "A");
+	build_record(&m, CAVE_RECORD_ENV_SET, 0, "A\0b", 3);
+	finish(&m, "a variable granted twice", "twice");
+	m = begin(0);
+	for (unsigned i = 0; i < ARTEFACT_ENV_MAX + 1; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "V%u", i);
+		build_text(&m, CAVE_RECORD_ENV_PASS, 0, name);
+	}
+	finish(&m, "more variables than the cap", "more than");
+	build_manifest_begin(&m, 0);
+	finish(&m, "no name", "no name");
+	m = begin(0);
+	build_manifest_end(&m);
+	build_around(&m, false, &damaged);
+	expect_refused("a filter that no record completes", &damaged, "does not mention");
+}
+
+static void one_patch(const char *what, size_t at, struct cave_patch patch, const char *text)
+{
+	struct cave_patch patches[sizeof build_patches / sizeof *build_patches];
+	struct build_bytes m = begin(0);
+
+	memcpy(patches, build_patches, sizeof patches);
+	patches[at] = patch;
+	build_filter_record(&m, patches, sizeof patches / sizeof *patches);
+	build_manifest_end(&m);
+	build_around(&m, false, &damaged);
+	expect_refused(what, &damaged, text);
+}
+
+static void bad_patches(void)
+{
+	one_patch("a patch of unknown kind", 0, (struct cave_patch){ 8, 9 }, "unknown kind");
+	one_patch("a patch outside", 8, (struct cave_patch){ 26, CAVE_PATCH_EXEC_5 }, "misplaced");
+	one_patch("patches out of order", 1, (struct cave_patch){ 8, CAVE_PATCH_RET_SIGNAL },
+		  "misplaced");
+	one_patch("a patch on a load", 3, (struct cave_patch){ 12, CAVE_PATCH_EXEC_0 }, "cannot be");
+	one_patch("a comparison patched as a return", 0,
+		  (struct cave_patch){ 8, CAVE_PATCH_RET_METADATA }, "cannot be");
+	one_patch("a patch on a constant", 0, (struct cave_patch){ 4, CAVE_PATCH_SELF }, "cannot be");
+	one_patch("an exec patch missing", 8, (struct cave_patch){ 23, CAVE_PATCH_SELF }, "EXEC_5");
+	one_patch("an exec patch twice", 8, (struct cave_patch){ 23, CAVE_PATCH_EXEC_0 }, "twice");
+	one_patch("a return patch twice", 2, (struct cave_patch){ 10, CAVE_PATCH_RET_SIGNAL }, "twice");
+}
+
+static void one_insn(const char *what, size_t at, struct sock_filter insn)
+{
+	size_t size;
+	uint8_t *filter;
+
+	damaged = sound;
+	filter = build_find(&damaged, "cave.seccomp.x86_64", &size);
+	memcpy(filter + at * sizeof insn, &insn, sizeof insn);
+	build_seal(&damaged);
+	expect_refused(what, &damaged, "not one that the kernel takes");
+}
+
+static void bad_filters(void)
+{
+	one_insn("an unknown opcode", 3, (struct sock_filter){ 0xffff, 0, 0, 0 });
+	one_insn("a jump past the end", 4, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 21, 0));
+	one_insn("a far jump", 4, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA, 0xffffffff, 0, 0));
+	one_insn("an unaligned load", 3, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 2));
+	one_insn("a load outside", 3, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 64));
+	one_insn("no return at the end", 25, (struct sock_filter)BPF_STMT(BPF_LD | BPF_IMM, 0));
+}
+
+/* A file whose sections are a sound one's, but for one that is left out, renamed or given another size. */
+static void one_section(const char *what, const char *name, const char *as, size_t size, const char *text)
+{
+	static const char *const names[] = { "cave.seccomp.x86_64", "cave.policy", "cave.manifest",
+					     "cave.identity" };
+	struct build_file f = { .n = 0 };
+
+	for (size_t i = 0; i < 4; i++) {
+		size_t whole;
+		const uint8_t *data = build_find(&sound, names[i], &whole);
+
+		if (strcmp(names[i], name))
+			build_section(&f, names[i], data, whole);
+		else if (as)
+			build_section(&f, as, data, size ? size : whole);
+	}
+	build_write(&f, &damaged);
+	expect_refused(what, &damaged, text);
+}
+
+static void bad_sections(void)
+{
+	one_section("no manifest", "cave.manifest", NULL, 0, "no section cave.manifest");
+	one_section("no policy", "cave.policy", NULL, 0, "no section cave.policy");
+	one_section("no identity", "cave.identity", NULL, 0, "no section cave.identity");
+	one_section("no filter", "cave.seccomp.x86_64", NULL, 0, "no section cave.seccomp.x86_64");
+	one_section("two sections of one name", "cave.policy", "cave.manifest", 0, "two sections");
+	one_section("a section without name", "cave.policy", "", 0, "no name");
+	one_section("a manifest cut short", "cave.manifest", "cave.manifest", 16, "and says");
+	one_section("a filter of odd size", "cave.seccomp.x86_64", "cave.seccomp.x86_64", 9, "cannot be");
+	one_section("a program without network", "cave.policy", "cgroup/bind4", 0, "no section");
+}
+
+static void bad_headers(void)
+{
+	Elf64_Ehdr h;
+	Elf64_Shdr s;
+
+	memcpy(&h, sound.data, sizeof h);
+	damaged = sound;
+	memcpy(&s, sound.data + h.e_shoff + sizeof s, sizeof s);
+	s.sh_size = UINT64_MAX - s.sh_offset + 1;
+	memcpy(damaged.data + h.e_shoff + sizeof s, &s, sizeof s);
+	build_seal_digest(&damaged);
+	expect_refused("a section size that wraps", &damaged, "outside");
+	damaged = sound;
+	memcpy(&s, sound.data + h.e_shoff + sizeof s, sizeof s);
+	s.sh_offset = 0;
+	memcpy(damaged.data + h.e_shoff + sizeof s, &s, sizeof s);
+	build_seal_digest(&damaged);
+	expect_refused("a section over the header", &damaged, "overlaps");
+	damaged = sound;
+	h.e_shoff = UINT64_MAX - 7;
+	memcpy(damaged.data, &h, sizeof h);
+	build_seal_digest(&damaged);
+	expect_refused("section headers that wrap", &damaged, "outside");
+}
+
+int main(void)
+{
+	build_manifest(&sound_manifest, true);
+	build_around(&sound_manifest, true, &sound);
+	opens_sound(true);
+	build_manifest(&sound_manifest, false);
+	build_around(&sound_manifest, false, &sound);
+	opens_sound(false);
+	truncated();
+	flipped();
+	flipped_and_sealed();
+	flipped_and_identified();
+	bad_records();
+	bad_manifests();
+	bad_patches();
+	bad_filters();
+	bad_sections();
+	bad_headers();
+	return unit_done();
+}
