@@ -112,7 +112,8 @@ $(B)/cave-load: $(LOAD_OBJ)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
 TOOL_SRC := $(wildcard tests/tools/*.c)
-TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%)
+TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%) $(B)/tests/tools/probe
+PROBE_SRC := $(wildcard tests/tools/probe/*.c)
 TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
 
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
@@ -123,6 +124,12 @@ $(B)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $<
+
+# Static, so that it needs no grant but itself.
+$(B)/tests/tools/probe: $(PROBE_SRC) tests/tools/probe/probe.h
+	@mkdir -p $(@D)
+	@echo "  CC    tests/tools/probe"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -static -o $@ $(PROBE_SRC)
 
 unit: $(UNIT_BIN)
 tools: $(TOOL_BIN)
