@@ -89,9 +89,18 @@ static int rthdr_udp(char *const *arg)
 	return option_then_send(IPPROTO_IPV6, IPV6_RTHDR, &r, sizeof r, &to);
 }
 
+/* As a control message only type 2 is taken (ip6_datagram_send_ctl, net/ipv6/datagram.c). */
+static struct routing2 routing2_by(const char *hop)
+{
+	struct routing2 r = { .length = 2, .type = 2, .left = 1 };
+
+	inet_pton(AF_INET6, hop, &r.home);
+	return r;
+}
+
 static int rthdr_cmsg(char *const *arg)
 {
-	struct routing r = routing_by(arg[0]);
+	struct routing2 r = routing2_by(arg[0]);
 	struct peer to = peer_of(arg[1], arg[2]);
 
 	return control_send(IPPROTO_IPV6, IPV6_RTHDR, &r, sizeof r, &to);
@@ -130,7 +139,7 @@ static int rthdr_late(char *const *arg)
 /* The same option by its RFC 2292 name. */
 static int rthdr_2292(char *const *arg)
 {
-	struct routing r = routing_by(arg[0]);
+	struct routing2 r = routing2_by(arg[0]);
 	struct peer to = peer_of(arg[1], arg[2]);
 
 	return control_send(IPPROTO_IPV6, IPV6_2292RTHDR, &r, sizeof r, &to);
@@ -139,11 +148,11 @@ static int rthdr_2292(char *const *arg)
 /* All of a packet's options in one: IPV6_2292PKTOPTIONS takes control messages. */
 static int rthdr_pktoptions(char *const *arg)
 {
-	struct routing r = routing_by(arg[0]);
+	struct routing2 r = routing2_by(arg[0]);
 	struct peer to = peer_of(arg[1], arg[2]);
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(struct routing))];
+		char room[CMSG_SPACE(sizeof(struct routing2))];
 	} control = { .room = { 0 } };
 
 	control.header.cmsg_level = IPPROTO_IPV6;
@@ -155,10 +164,9 @@ static int rthdr_pktoptions(char *const *arg)
 
 static int rthdr_type2(char *const *arg)
 {
-	struct routing2 r = { .length = 2, .type = 2, .left = 1 };
+	struct routing2 r = routing2_by(arg[0]);
 	struct peer to = peer_of(arg[1], arg[2]);
 
-	inet_pton(AF_INET6, arg[0], &r.home);
 	return option_then_send(IPPROTO_IPV6, IPV6_RTHDR, &r, sizeof r, &to);
 }
 
