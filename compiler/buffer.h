@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Bytes that grow, in an arena. */
+#ifndef CAVE_COMPILER_BUFFER_H
+#define CAVE_COMPILER_BUFFER_H
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "bpf/arena.h"
+
+struct buffer {
+	struct arena *arena;
+	char *data;
+	size_t n, cap;
+};
+
+static inline void buffer_add(struct buffer *b, const void *data, size_t n)
+{
+	if (b->cap - b->n < n) {
+		size_t cap = b->cap * 2 > b->n + n ? b->cap * 2 : b->n + n + 256;
+		char *bigger = arena_alloc(b->arena, cap);
+
+		if (b->n)
+			memcpy(bigger, b->data, b->n);
+		b->data = bigger;
+		b->cap = cap;
+	}
+	if (n)
+		memcpy(b->data + b->n, data, n);
+	b->n += n;
+}
+
+/* Zero bytes up to a multiple of `alignment`, a power of two. */
+static inline void buffer_align(struct buffer *b, size_t alignment)
+{
+	static const char zero[16];
+
+	buffer_add(b, zero, -b->n & (alignment - 1));
+}
+
+__attribute__((format(printf, 2, 3))) static inline void buffer_printf(struct buffer *b, const char *format, ...)
+{
+	const char *s;
+	va_list ap;
+
+	va_start(ap, format);
+	s = arena_vprintf(b->arena, format, ap);
+	va_end(ap);
+	buffer_add(b, s, strlen(s));
+}
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/canonical.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#include "cave/artefact.h"
+#include "compiler/ast.h"
+
+static const char *const protos[NET_PROTOS] = { "tcp", "udp" };
+
+static struct net_addr add_size(struct net_addr a, unsigned bits)
+{
+	struct net_addr size = bits >= 64 ? (struct net_addr){ 1ull << (bits - 64), 0 } :
+					    (struct net_addr){ 0, 1ull << bits };
+	struct net_addr sum = { a.hi + size.hi, a.lo + size.lo };
+
+	sum.hi += sum.lo < a.lo;
+	return sum;
+}
+
+static struct net_addr last_of(struct net_addr a, unsigned bits)
+{
+	if (bits >= 128)
+		return (struct net_addr){ UINT64_MAX, UINT64_MAX };
+	a = add_size(a, bits);
+	a.hi -= a.lo == 0;
+	a.lo -= 1;
+	return a;
+}
+
+/* How many low bits of `a` are zero, at most `max`. */
+static unsigned zero_bits(struct net_addr a, unsigned max)
+{
+	unsigned n = a.lo ? (unsigned)__builtin_ctzll(a.lo) : a.hi ? 64 + (unsigned)__builtin_ctzll(a.hi) : 128;
+
+	return n < max ? n : max;
+}
+
+static void put_prefix(struct buffer *b, enum net_family family, struct net_addr a, unsigned bits)
+{
+	char text[INET6_ADDRSTRLEN];
+	unsigned char raw[16];
+	unsigned width = family == NET_V4 ? 32 : 128;
+
+	for (unsigned i = 0; i < 8; i++) {
+		raw[i] = (unsigned char)(a.hi >> (56 - 8 * i));
+		raw[8 + i] = (unsigned char)(a.lo >> (56 - 8 * i));
+	}
+	inet_ntop(family == NET_V4 ? AF_INET : AF_INET6, family == NET_V4 ? raw + 12 : raw, text, sizeof text);
+	buffer_printf(b, "%s", text);
+	if (bits)
+		buffer_printf(b, "/%u", width - bits);
+}
+
+/* The fewest prefixes that make up an interval. */
+static void put_interval(struct buffer *b, enum net_family family, const struct net_interval *i, bool *first)
+{
+	struct net_addr at = i->lo;
+
+	for (;;) {
+		unsigned bits = zero_bits(at, family == NET_V4 ? 32 : 128);
+		struct net_addr last;
+
+		while (last = last_of(at, bits), net_addr_cmp(last, i->hi) > 0)
+			bits--;
+		buffer_printf(b, *first ? "            " : ",\n            ");
+		*first = false;
+		put_prefix(b, family, at, bits);
+		if (net_addr_cmp(last, i->hi) >= 0)
+			return;
+		at = add_size(last, 0);
+	}
+}
+
+static void put_ports(struct buffer *b, const struct net_portset *set)
+{
+	buffer_printf(b, " port {");
+	for (size_t i = 0; i < set->n; i++) {
+		struct net_ports r = set->range[i];
+
+		buffer_printf(b, i ? ", " : " ");
+		if (r.lo == r.hi)
+			buffer_printf(b, "%u", r.lo);
+		else
+			buffer_printf(b, "%u-%u", r.lo, r.hi);
+	}
+	buffer_printf(b, " }\n");
+}
+
+/* One rule per protocol and set of ports: its destinations, IPv4 first. */
+static void put_rule(struct buffer *b, const struct net_set *set, enum net_proto proto, uint32_t ports)
+{
+	bool first = true;
+
+	for (int family = 0; family < NET_FAMILIES; family++) {
+		const struct net_cell *cell = &set->cell[proto][family];
+
+		for (size_t i = 0; i < cell->n; i++) {
+			if (cell->interval[i].ports != ports)
+				continue;
+			if (first)
+				buffer_printf(b, "        allow %s {\n", protos[proto]);
+			put_interval(b, family, &cell->interval[i], &first);
+		}
+	}
+	if (!first) {
+		buffer_printf(b, "\n        }");
+		put_ports(b, &set->portset[ports]);
+	}
+}
+
+static int portset_order(const struct net_portset *a, const struct net_portset *b)
+{
+	for (size_t i = 0; i < a->n && i < b->n; i++) {
+		if (a->range[i].lo != b->range[i].lo)
+			return a->range[i].lo < b->range[i].lo ? -1 : 1;
+		if (a->range[i].hi != b->range[i].hi)
+			return a->range[i].hi < b->range[i].hi ? -1 : 1;
+	}
+	return a->n < b->n ? -1 : a->n > b->n;
+}
+
+static int by_portset(const void *a, const void *b, void *set)
+{
+	const struct net_portset *all = set;
+
+	return portset_order(&all[*(const uint32_t *)a], &all[*(const uint32_t *)b]);
+}
+
+static void put_network(struct buffer *b, const struct net_set *set)
+{
+	uint32_t *order = ARENA_ARRAY(b->arena, set->nportsets + 1, uint32_t);
+
+	for (size_t i = 0; i < set->nportsets; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, set->nportsets, sizeof *order, by_portset, (void *)set->portset);
+	buffer_printf(b, "    network {\n");
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		for (size_t i = 0; i < set->nportsets; i++)
+			put_rule(b, set, proto, order[i]);
+	buffer_printf(b, "    }\n");
+}
+
+/* A string of the language; places are spelled out again. */
+static void put_string(struct buffer *b, const char *s)
+{
+	buffer_printf(b, "\"");
+	for (; *s; s++) {
+		if (*s == CAVE_ENV_WORKSPACE_BYTE)
+			buffer_printf(b, "${workspace}");
+		else
+			buffer_printf(b, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+	}
+	buffer_printf(b, "\"");
+}
+
+static void put_env(struct buffer *b, const struct policy *p)
+{
+	if (!p->nenv)
+		return;
+	buffer_printf(b, "    env {\n");
+	for (size_t i = 0; i < p->nenv; i++) {
+		buffer_printf(b, "        %s %s", p->env[i].value ? "set" : "pass", p->env[i].name);
+		if (p->env[i].value) {
+			buffer_printf(b, " ");
+			put_string(b, p->env[i].value);
+		}
+		buffer_printf(b, "\n");
+	}
+	buffer_printf(b, "    }\n");
+}
+
+static void put_file(struct buffer *b, const struct file_rule *f)
+{
+	buffer_printf(b, "        %s ", f->flags & CAVE_FILE_WRITE ? "write" : "read");
+	if (f->flags & CAVE_FILE_WORKSPACE)
+		/* A bare word is a place only if its bytes are those of words, which paths below it need not be. */
+		buffer_printf(b, *f->path ? "workspace/%s" : "workspace", f->path);
+	else
+		put_string(b, f->flags & CAVE_FILE_RELATIVE ? arena_printf(b->arena, "./%s", f->path) : f->path);
+	buffer_printf(b, "\n");
+}
+
+static void put_files(struct buffer *b, const struct policy *p)
+{
+	buffer_printf(b, "    files {\n        base %s\n", p->base_files ? "system" : "none");
+	for (size_t i = 0; i < p->nfiles; i++)
+		put_file(b, &p->file[i]);
+	buffer_printf(b, "    }\n");
+}
+
+struct sys_line {
+	const char *verb, *name;
+};
+
+static int by_line(const void *a, const void *b)
+{
+	const struct sys_line *x = a, *y = b;
+	int order = strcmp(x->verb, y->verb);
+
+	return order ? order : strcmp(x->name, y->name);
+}
+
+static void put_syscalls(struct buffer *b, const struct policy *p)
+{
+	struct sys_line *line = NULL;
+	size_t n = 0, cap = 0;
+
+	for (size_t i = 0; i < p->nsys_rules; i++)
+		for (const struct node *item = p->sys_rule[i]->kids; item; item = item->next)
+			*ARENA_PUSH(b->arena, line, n, cap) = (struct sys_line){ p->sys_rule[i]->text, item->text };
+	if (n)
+		qsort(line, n, sizeof *line, by_line);
+	buffer_printf(b, "    syscalls {\n        base %s\n", p->base_syscalls ? "default" : "none");
+	for (size_t i = 0; i < n; i++)
+		if (!i || by_line(&line[i - 1], &line[i]) != 0)
+			buffer_printf(b, "        %s %s\n", line[i].verb, line[i].name);
+	buffer_printf(b, "    }\n");
+}
+
+void canonical_text(const struct policy *p, const struct net_set *set, struct buffer *out)
+{
+	buffer_printf(out, "profile %s {\n    sandbox required\n", p->name);
+	if (set->nportsets)
+		put_network(out, set);
+	else
+		buffer_printf(out, "    network false\n");
+	buffer_printf(out, "    childProcess false\n");
+	for (size_t i = 0; i < p->ncredentials; i++)
+		buffer_printf(out, "    credentialEnv %s\n", p->credential[i]);
+	put_env(out, p);
+	put_files(out, p);
+	put_syscalls(out, p);
+	buffer_printf(out, "}\n");
+}

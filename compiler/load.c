@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_SOURCE = 16 << 20 };
+
+/* The folder part of a path, "." if it has none. */
+static char *folder_of(struct arena *a, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return arena_strdup(a, ".");
+	return arena_strndup(a, path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+/* realpath() into the arena; NULL with errno set. */
+static char *resolve(struct arena *a, const char *path)
+{
+	char *found = realpath(path, NULL), *copy;
+
+	if (!found)
+		return NULL;
+	copy = arena_strdup(a, found);
+	free(found);
+	return copy;
+}
+
+bool loader_init(struct loader *l, struct diags *d, const char *profile, const char *root)
+{
+	struct arena *a = d->sources->arena;
+	char *found = resolve(a, root ? root : folder_of(a, profile));
+
+	if (!found)
+		return false;
+	*l = (struct loader){ .diags = d, .root = strcmp(found, "/") == 0 ? "" : found };
+	return true;
+}
+
+/* The part of a resolved path below the root, or NULL if it lies outside. */
+static const char *beneath(const struct loader *l, const char *path)
+{
+	size_t n = strlen(l->root);
+
+	return strncmp(path, l->root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+/* The bytes of a regular file, NUL-terminated; NULL with errno set. */
+static char *read_file(struct arena *a, const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char *text = NULL;
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+		errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+	else if (st.st_size > MAX_SOURCE)
+		errno = EFBIG;
+	else
+		text = arena_alloc(a, (size_t)st.st_size + 1);
+	for (*size = 0; text && *size < (size_t)st.st_size; *size += (size_t)n) {
+		n = read(fd, text + *size, (size_t)st.st_size - *size);
+		if (n == 0)
+			break;
+		if (n < 0)
+			text = NULL;
+	}
+	close(fd);
+	return text;
+}
+
+static uint32_t add(struct loader *l, const char *shown, const char *resolved, const char *text, size_t size,
+		    struct span from)
+{
+	struct sources *s = l->diags->sources;
+	uint32_t file = sources_add(s, beneath(l, resolved), text, size, from, false);
+
+	s->file[file].shown = shown;
+	while (l->nresolved <= file)
+		*ARENA_PUSH(s->arena, l->resolved, l->nresolved, l->cap) = "";
+	l->resolved[file] = resolved;
+	return file;
+}
+
+/* A place for errors about a file that was not read: its first byte. */
+static struct span unread(struct loader *l, const char *path)
+{
+	return (struct span){ sources_add(l->diags->sources, path, "", 0, (struct span){ 0 }, false), 0, 0 };
+}
+
+uint32_t loader_profile(struct loader *l, const char *path, bool *failed)
+{
+	struct arena *a = l->diags->sources->arena;
+	const char *resolved = resolve(a, path), *text;
+	size_t size;
+
+	*failed = false;
+	if (!resolved && (errno == ENOENT || errno == ENOTDIR)) {
+		diag_error(l->diags, CAVE_PROFILE_MISSING, unread(l, path), "there is no such profile");
+		return 0;
+	}
+	if (resolved && !beneath(l, resolved)) {
+		diag_error(l->diags, CAVE_PROFILE_ESCAPES_ROOT, unread(l, path), "the profile lies outside the root %s",
+			   *l->root ? l->root : "/");
+		return 0;
+	}
+	text = resolved ? read_file(a, resolved, &size) : NULL;
+	if (!text) {
+		*failed = true;
+		return 0;
+	}
+	return add(l, path, resolved, text, size, (struct span){ 0 });
+}
+
+/* Is `resolved` the file `from`, or one that includes it, however indirectly? */
+static bool in_chain(const struct loader *l, uint32_t from, const char *resolved)
+{
+	while (from) {
+		if (strcmp(l->resolved[from], resolved) == 0)
+			return true;
+		from = l->diags->sources->file[from].included_from.file;
+	}
+	return false;
+}
+
+uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const char *text)
+{
+	struct arena *a = l->diags->sources->arena;
+	const char *shown, *path, *resolved, *bytes;
+	size_t size;
+
+	if (*text == '/') {
+		shown = path = text;
+	} else {
+		path = arena_printf(a, "%s/%s", folder_of(a, l->resolved[from]), text);
+		shown = l->diags->sources->file[from].shown;
+		shown = strchr(shown, '/') ? arena_printf(a, "%s/%s", folder_of(a, shown), text) : text;
+	}
+	resolved = resolve(a, path);
+	if (!resolved) {
+		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot include this file: %s", strerror(errno));
+		return 0;
+	}
+	if (!beneath(l, resolved)) {
+		struct diag *e = diag_error(l->diags, CAVE_PROFILE_ESCAPES_ROOT, at,
+					    "this file lies outside the root");
+		diag_note(l->diags, e, (struct span){ 0 }, "--root DIR names a wider one");
+		return 0;
+	}
+	if (in_chain(l, from, resolved)) {
+		diag_error(l->diags, CAVE_CONTRADICTION, at, "this file includes itself");
+		return 0;
+	}
+	bytes = read_file(a, resolved, &size);
+	if (!bytes) {
+		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot include this file: %s", strerror(errno));
+		return 0;
+	}
+	return add(l, shown, resolved, bytes, size, at);
+}

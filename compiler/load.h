@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading the profile and what it includes, all from beneath one root. */
+#ifndef CAVE_COMPILER_LOAD_H
+#define CAVE_COMPILER_LOAD_H
+
+#include "compiler/diag.h"
+
+struct loader {
+	struct diags *diags;
+	char *root; /* resolved, without a slash at its end; "" for / */
+	const char **resolved; /* by file number: the resolved path */
+	size_t nresolved, cap;
+};
+
+/*
+ * Prepares to read from beneath `root` (NULL: the folder of `profile`).  Returns false with errno set if the
+ * root cannot be resolved.
+ */
+bool loader_init(struct loader *l, struct diags *d, const char *profile, const char *root);
+
+/*
+ * Reads the profile itself.  Returns its number, or 0 after an error was recorded; *failed is set instead for
+ * one that is no refusal of the profile (a folder, no permission), with errno.
+ */
+uint32_t loader_profile(struct loader *l, const char *path, bool *failed);
+
+/*
+ * Reads `text`, a path relative to file `from` which names it at `at`.  Returns its number, or 0 after an error
+ * was recorded (absent, unreadable, outside the root, a cycle).
+ */
+uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const char *text);
+
+#endif

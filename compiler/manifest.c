@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/manifest.h"
+
+#include "compiler/system_set.h"
+
+static const char *const hook_section[] = {
+#define X(symbol, section, prog_type, attach_type) section,
+	CAVE_HOOKS(X)
+#undef X
+};
+
+static void put_record(struct buffer *b, enum cave_record_type type, unsigned flags, const void *payload, size_t n)
+{
+	struct cave_record record = { (uint16_t)type, (uint16_t)flags, (uint32_t)n };
+
+	buffer_add(b, &record, sizeof record);
+	buffer_add(b, payload, n);
+	buffer_align(b, 8);
+}
+
+static void put_string(struct buffer *b, enum cave_record_type type, unsigned flags, const char *s)
+{
+	put_record(b, type, flags, s, strlen(s));
+}
+
+/* Passed variables come before those that are set, as their types do. */
+static void put_env(struct buffer *b, const struct policy *p)
+{
+	for (size_t i = 0; i < p->nenv; i++)
+		if (!p->env[i].value)
+			put_string(b, CAVE_RECORD_ENV_PASS, 0, p->env[i].name);
+	for (size_t i = 0; i < p->nenv; i++) {
+		const struct env_entry *e = &p->env[i];
+		struct buffer payload = { .arena = b->arena };
+
+		if (!e->value)
+			continue;
+		buffer_add(&payload, e->name, strlen(e->name) + 1);
+		buffer_add(&payload, e->value, strlen(e->value));
+		put_record(b, CAVE_RECORD_ENV_SET,
+			   strchr(e->value, CAVE_ENV_WORKSPACE_BYTE) ? CAVE_ENV_WORKSPACE : 0, payload.data, payload.n);
+	}
+}
+
+static void put_files(struct buffer *b, const struct policy *p)
+{
+	if (p->base_files)
+		for (size_t i = 0; i < system_set_size; i++)
+			put_string(b, CAVE_RECORD_FILE,
+				   system_set[i].flags | CAVE_FILE_SYSTEM | CAVE_FILE_OPTIONAL, system_set[i].path);
+	for (size_t i = 0; i < p->nfiles; i++)
+		put_string(b, CAVE_RECORD_FILE, p->file[i].flags, p->file[i].path);
+}
+
+static void put_filter(struct buffer *b, uint32_t arch, const struct filter_program *filter)
+{
+	struct cave_filter header = { arch, (uint32_t)filter->npatches };
+	struct buffer payload = { .arena = b->arena };
+
+	buffer_add(&payload, &header, sizeof header);
+	buffer_add(&payload, filter->patch, filter->npatches * sizeof *filter->patch);
+	put_record(b, CAVE_RECORD_FILTER, 0, payload.data, payload.n);
+}
+
+void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter, bool hooks,
+		    struct buffer *out)
+{
+	struct cave_manifest_header header = {
+		.magic = CAVE_MANIFEST_MAGIC,
+		.version = CAVE_MANIFEST_VERSION,
+		.requires = (hooks ? CAVE_REQUIRE_EGRESS : 0) | (p->requires_mounts ? CAVE_REQUIRE_MOUNTS : 0),
+	};
+
+	buffer_add(out, &header, sizeof header);
+	put_string(out, CAVE_RECORD_NAME, 0, p->name);
+	for (size_t i = 0; i < p->ncredentials; i++)
+		put_string(out, CAVE_RECORD_CREDENTIAL, 0, p->credential[i]);
+	put_env(out, p);
+	put_files(out, p);
+	put_filter(out, arch, filter);
+	for (size_t i = 0; hooks && i < CAVE_HOOK_COUNT; i++)
+		put_string(out, CAVE_RECORD_PROGRAM, 0, hook_section[i]);
+	header.size = (uint32_t)out->n;
+	memcpy(out->data, &header, sizeof header);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The manifest: everything the runtime needs, in the records of cave/artefact.h. */
+#ifndef CAVE_COMPILER_MANIFEST_H
+#define CAVE_COMPILER_MANIFEST_H
+
+#include "bpf/program.h"
+#include "compiler/buffer.h"
+#include "compiler/policy.h"
+
+/* `hooks` tells whether the policy carries the egress programs. */
+void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter, bool hooks,
+		    struct buffer *out);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/resolve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/parse.h"
+
+static const struct span nowhere;
+
+static const char *const profile_statements[] = {
+	"include", "profile", "sandbox", "network", "childProcess", "credentialEnv", "env",
+	"files",   "limits",  "syscalls", "expect", "use",	    NULL,
+};
+static const char *const file_statements[] = { "include", "profile", "filter", NULL };
+
+/* Words that begin a statement of some block, and the block. */
+static const struct home {
+	const char *word, *block;
+} homes[] = {
+	{ "allow", "network or syscalls" }, { "deny", "network, files or syscalls" },
+	{ "listen", "network" },	    { "pass", "env" },
+	{ "set", "env" },		    { "read", "files" },
+	{ "write", "files" },		    { "execute", "files or childProcess" },
+	{ "shm", "files" },		    { "base", "files or syscalls" },
+	{ "default", "filter" },	    { "unknown", "filter" },
+};
+
+static const char *name_at(const void *context, size_t i)
+{
+	return ((const char *const *)context)[i];
+}
+
+const char *nearest(const char *word, const char *const *names)
+{
+	return did_you_mean(word, name_at, names);
+}
+
+void stranger(struct resolver *r, const struct node *n, const char *block, const char *const *names)
+{
+	const char *meant = nearest(n->text, names);
+	struct diag *e;
+
+	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->name, "no statement of %s begins with '%s'", block, n->text);
+	if (meant) {
+		diag_note(r->diags, e, nowhere, "did you mean '%s'?", meant);
+		return;
+	}
+	for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
+		if (strcmp(n->text, homes[i].word) == 0)
+			diag_note(r->diags, e, nowhere, "'%s' belongs in %s { … }", n->text, homes[i].block);
+	for (size_t i = 0; profile_statements[i]; i++)
+		if (strcmp(n->text, profile_statements[i]) == 0)
+			diag_note(r->diags, e, nowhere, "'%s' belongs in profile NAME { … }", n->text);
+}
+
+void unsupported(struct resolver *r, struct span at, const char *what)
+{
+	diag_error(r->diags, CAVE_UNSUPPORTED, at, "%s not built yet; nothing is granted by it", what);
+}
+
+void scalar_set(struct resolver *r, struct scalar *s, const char *what, const char *value, struct span at)
+{
+	struct diag *e;
+
+	if (s->at.file && strcmp(s->value, value) != 0) {
+		e = diag_error(r->diags, CAVE_CONTRADICTION, at, "%s has two values, '%s' and '%s'", what, s->value,
+			       value);
+		diag_note(r->diags, e, s->at, "the other one is here");
+		return;
+	}
+	s->at = at;
+	s->value = value;
+}
+
+static void resolve_sandbox(struct resolver *r, const struct node *n)
+{
+	struct diag *e;
+
+	if (strcmp(n->text, "host") == 0) {
+		e = diag_error(r->diags, CAVE_HOST_INELIGIBLE, n->name,
+			       "'sandbox host' contains nothing, so there is nothing to compile");
+		diag_note(r->diags, e, nowhere, "leave the line out, or write: sandbox required");
+	} else if (strcmp(n->text, "required") != 0) {
+		e = diag_error(r->diags, CAVE_VALUE, n->name, "'%s' is no kind of sandbox", n->text);
+		diag_note(r->diags, e, nowhere, "write: sandbox required");
+	} else {
+		scalar_set(r, &r->sandbox, "sandbox", n->text, n->name);
+	}
+}
+
+static void resolve_children(struct resolver *r, const struct node *n)
+{
+	const struct node *value = n->kids;
+	struct diag *e;
+
+	if (value->kind == N_BLOCK) {
+		unsupported(r, n->name, "contained children are");
+	} else if (strcmp(value->text, "true") == 0) {
+		e = diag_error(r->diags, CAVE_CHILD_CONTAINMENT, value->at,
+			       "children without a bound cannot be contained");
+		diag_note(r->diags, e, nowhere, "write: childProcess false");
+	} else if (strcmp(value->text, "false") != 0) {
+		e = diag_error(r->diags, CAVE_VALUE, value->at, "'%s' is neither true nor false", value->text);
+		diag_note(r->diags, e, nowhere, "write: childProcess false");
+	} else {
+		scalar_set(r, &r->children, "childProcess", value->text, value->at);
+	}
+}
+
+/* A nested profile arrives later; a `sandbox host` in it has a code of its own. */
+static void resolve_nested(struct resolver *r, const struct node *n)
+{
+	unsupported(r, n->name, "nested profiles are");
+	for (const struct node *i = n->kids; i; i = i->next) {
+		if (i->kind == N_SANDBOX && strcmp(i->text, "host") == 0)
+			diag_error(r->diags, CAVE_HOST_NESTED, i->name,
+				   "'sandbox host' within a profile that requires a sandbox");
+		if (i->kind == N_PROFILE)
+			resolve_nested(r, i);
+	}
+}
+
+static void resolve_statements(struct resolver *r, const struct node *first);
+
+static void resolve_include(struct resolver *r, const struct node *n)
+{
+	uint32_t file = loader_include(r->loader, n->at.file, n->name, n->text);
+	struct node *statements;
+
+	if (file && parse_statements(r->diags, file, &statements))
+		resolve_statements(r, statements);
+}
+
+static void resolve_statement(struct resolver *r, const struct node *n)
+{
+	static const struct span none;
+
+	switch (n->kind) {
+	case N_INCLUDE:
+		resolve_include(r, n);
+		break;
+	case N_SANDBOX:
+		resolve_sandbox(r, n);
+		break;
+	case N_NETWORK:
+		resolve_network(r, n);
+		break;
+	case N_CHILDREN:
+		resolve_children(r, n);
+		break;
+	case N_CREDENTIALS:
+		resolve_credentials(r, n);
+		break;
+	case N_ENV:
+		resolve_env(r, n);
+		break;
+	case N_FILES:
+		resolve_files(r, n);
+		break;
+	case N_SYSCALLS:
+		resolve_syscalls(r, n);
+		break;
+	case N_LIMITS:
+		unsupported(r, n->name, "limits are");
+		break;
+	case N_EXPECT:
+		unsupported(r, n->name, "expect is");
+		break;
+	case N_USE:
+		unsupported(r, n->name, "built-in sets are");
+		break;
+	case N_PROFILE:
+		if (r->diags->sources->file[n->at.file].included_from.file)
+			diag_error(r->diags, CAVE_SYNTAX, n->name, "an included file holds bare statements, no profile");
+		else
+			resolve_nested(r, n);
+		break;
+	case N_FILTER:
+		diag_note(r->diags,
+			  diag_error(r->diags, CAVE_SYNTAX, n->name, "a filter stands in a file of its own, not in a profile"),
+			  none, "to change the system calls of a profile write: syscalls { … }");
+		break;
+	default:
+		stranger(r, n, "a profile", profile_statements);
+	}
+}
+
+static void resolve_statements(struct resolver *r, const struct node *first)
+{
+	for (const struct node *n = first; n; n = n->next)
+		resolve_statement(r, n);
+}
+
+/* A statement at the top of a file that belongs inside its profile. */
+static void misplaced(struct resolver *r, const struct node *n)
+{
+	struct diag *e;
+
+	if (n->kind == N_STRANGER) {
+		stranger(r, n, "a file", file_statements);
+		return;
+	}
+	e = diag_error(r->diags, CAVE_SYNTAX, n->name, "this statement stands outside of any profile");
+	diag_note(r->diags, e, nowhere, "put it inside: profile NAME { … }");
+}
+
+/* The one profile of the file; everything that stands beside it is either an include or an error. */
+static const struct node *find_profile(struct resolver *r, const struct node *file)
+{
+	const struct node *found = NULL;
+
+	for (const struct node *n = file; n; n = n->next) {
+		if (n->kind == N_FILTER) {
+			unsupported(r, n->name, "bare filters are");
+		} else if (n->kind == N_PROFILE && found) {
+			diag_note(r->diags,
+				  diag_error(r->diags, CAVE_CONTRADICTION, n->name, "a file holds one profile, this is a second"),
+				  found->name, "the first one is here");
+		} else if (n->kind == N_PROFILE) {
+			found = n;
+		} else if (n->kind != N_INCLUDE) {
+			misplaced(r, n);
+		}
+	}
+	return found;
+}
+
+static bool profile_name_valid(const char *name)
+{
+	size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+	return n > 0 && n <= 64 && name[n] == '\0';
+}
+
+bool resolver_finish(struct resolver *r)
+{
+	struct policy *p = r->policy;
+
+	finish_credentials(r);
+	finish_env(r);
+	finish_files(r);
+	p->net_rule = r->net_rule;
+	p->nnet_rules = r->nnet_rules;
+	p->sys_rule = r->sys_rule;
+	p->nsys_rules = r->nsys_rules;
+	p->base_files = !r->base_files.at.file || strcmp(r->base_files.value, "none") != 0;
+	p->base_syscalls = !r->base_syscalls.at.file || strcmp(r->base_syscalls.value, "none") != 0;
+	if (r->network.at.file && p->nnet_rules)
+		diag_note(r->diags,
+			  diag_error(r->diags, CAVE_CONTRADICTION, r->network.at, "network false, beside network rules"),
+			  p->net_rule[0].at, "a rule is here");
+	else if (r->network_block.file && !p->nnet_rules)
+		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
+	return r->diags->errors == 0;
+}
+
+bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_options *o, uint32_t file,
+		     const struct node *statements, struct policy *out)
+{
+	struct resolver r = {
+		.diags = d, .arena = d->sources->arena, .loader = l, .options = o, .policy = out,
+	};
+	const struct node *profile = find_profile(&r, statements);
+
+	if (!profile) {
+		if (!d->errors)
+			diag_error(d, CAVE_SYNTAX, (struct span){ file, 0, 0 },
+				   "this file holds no profile; write: profile NAME { … }");
+		return false;
+	}
+	*out = (struct policy){ .name = profile->text, .at = profile->name };
+	if (!profile_name_valid(profile->text))
+		diag_error(d, CAVE_VALUE, profile->name,
+			   "a profile's name is 1 to 64 letters, digits, dots, dashes and underscores");
+	for (const struct node *n = statements; n; n = n->next)
+		if (n->kind == N_INCLUDE)
+			resolve_include(&r, n);
+	resolve_statements(&r, profile->kids);
+	return resolver_finish(&r);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From syntax tree to resolved policy: names are looked up, values checked, includes folded in, and whatever
+ * cannot be kept is refused.  resolve.c walks the statements; each block has a file of its own.
+ */
+#ifndef CAVE_COMPILER_RESOLVE_H
+#define CAVE_COMPILER_RESOLVE_H
+
+#include "bpf/credentials.h"
+#include "compiler/ast.h"
+#include "compiler/load.h"
+#include "compiler/policy.h"
+
+/* What the command line says about the meaning of a profile. */
+struct resolve_options {
+	const struct credential *capability; /* the table: built-in rows and the operator's */
+	size_t ncapabilities;
+};
+
+/* A value that may be given once; `at` is where it was, nowhere if it was not. */
+struct scalar {
+	struct span at;
+	const char *value;
+};
+
+/* A credential, or a variable that counts as one, as it was met. */
+struct credential_use {
+	const char *capability;
+	const char *name;
+	struct span at;
+	bool granted; /* by credentialEnv, rather than counted from env */
+};
+
+/* What grows while the statements are walked; the policy gets the result. */
+struct resolver {
+	struct diags *diags;
+	struct arena *arena;
+	struct loader *loader;
+	const struct resolve_options *options;
+	struct policy *policy;
+
+	struct scalar sandbox, network, children, base_files, base_syscalls;
+	struct span network_block;
+	struct net_rule *net_rule;
+	size_t nnet_rules, net_cap;
+	struct credential_use *credential;
+	size_t ncredentials, credential_cap;
+	struct env_entry *env;
+	size_t nenv, env_cap;
+	struct file_rule *file;
+	size_t nfiles, file_cap;
+	const struct node **sys_rule;
+	size_t nsys_rules, sys_cap;
+};
+
+/* Resolves the statements of profile file number `file`.  Returns false if any error was recorded. */
+bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_options *o, uint32_t file,
+		     const struct node *statements, struct policy *out);
+
+/* Resolves a JSON profile of the seed system; `text` is file number `file`. */
+bool resolve_json(struct diags *d, const struct resolve_options *o, uint32_t file, struct policy *out);
+
+/* Sorts, merges and hands over what was gathered.  Returns false if any error was recorded. */
+bool resolver_finish(struct resolver *r);
+
+/* The blocks. */
+void resolve_network(struct resolver *r, const struct node *statement);
+void resolve_credentials(struct resolver *r, const struct node *statement);
+void resolve_credential(struct resolver *r, const char *name, struct span at);
+void resolve_env(struct resolver *r, const struct node *statement);
+void resolve_files(struct resolver *r, const struct node *statement);
+void resolve_syscalls(struct resolver *r, const struct node *statement);
+
+/* After all blocks. */
+void finish_credentials(struct resolver *r);
+void finish_env(struct resolver *r);
+void finish_files(struct resolver *r);
+
+/* Gives a scalar its value; a second, different one is a contradiction that names the first. */
+void scalar_set(struct resolver *r, struct scalar *s, const char *what, const char *value, struct span at);
+
+/* The refusal of what the language has and this version has not. */
+void unsupported(struct resolver *r, struct span at, const char *what);
+
+/*
+ * Refuses the first word of a statement that the block does not know, with what was meant, or with where the
+ * word does belong.  `names` ends with NULL.
+ */
+void stranger(struct resolver *r, const struct node *n, const char *block, const char *const *names);
+
+/* did_you_mean() over an array that ends with NULL. */
+const char *nearest(const char *word, const char *const *names);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* credentialEnv and env { … }. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cave/artefact.h"
+#include "compiler/resolve.h"
+
+static const struct span nowhere;
+static const char *const env_statements[] = { "pass", "set", NULL };
+static const char workspace[] = { CAVE_ENV_WORKSPACE_BYTE, '\0' };
+static const char *const places[] = { "workspace", "tmp", "home", NULL };
+
+static const char *capability_of(const struct resolver *r, const char *name)
+{
+	for (size_t i = 0; i < r->options->ncapabilities; i++)
+		if (strcmp(r->options->capability[i].name, name) == 0)
+			return r->options->capability[i].capability;
+	return NULL;
+}
+
+/* The name may itself identify a secret: neither it nor its line is ever shown. */
+static void refuse_secretly(struct resolver *r, enum cave_code code, struct span at, const char *text)
+{
+	diag_error(r->diags, code, at, "%s", text)->secret = true;
+}
+
+static void count_capability(struct resolver *r, const char *name, struct span at, bool granted)
+{
+	const char *capability = capability_of(r, name);
+
+	if (capability)
+		*ARENA_PUSH(r->arena, r->credential, r->ncredentials, r->credential_cap) =
+			(struct credential_use){ capability, name, at, granted };
+}
+
+void resolve_credential(struct resolver *r, const char *name, struct span at)
+{
+	if (!capability_of(r, name) || credential_denied(name)) {
+		refuse_secretly(r, CAVE_CREDENTIAL_NOT_ALLOWLISTED, at,
+				"this name is not in the table of credential capabilities");
+		return;
+	}
+	count_capability(r, name, at, true);
+}
+
+void resolve_credentials(struct resolver *r, const struct node *statement)
+{
+	for (const struct node *n = statement->kids; n; n = n->next)
+		resolve_credential(r, n->text, n->at);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void finish_credentials(struct resolver *r)
+{
+	const char **names = ARENA_ARRAY(r->arena, r->ncredentials + 1, const char *);
+	size_t n = 0, unique = 0;
+
+	for (size_t i = 0; i < r->ncredentials; i++) {
+		if (strcmp(r->credential[i].capability, r->credential[0].capability) != 0)
+			refuse_secretly(r, CAVE_CREDENTIAL_AMBIGUOUS, r->credential[i].at,
+					"a profile holds credentials of one capability only, and another came before");
+		if (r->credential[i].granted)
+			names[n++] = r->credential[i].name;
+	}
+	qsort(names, n, sizeof *names, by_name);
+	for (size_t i = 0; i < n; i++)
+		if (!unique || strcmp(names[i], names[unique - 1]) != 0)
+			names[unique++] = names[i];
+	r->policy->credential = names;
+	r->policy->ncredentials = unique;
+}
+
+static void add_variable(struct resolver *r, const char *name, const char *value, struct span at)
+{
+	*ARENA_PUSH(r->arena, r->env, r->nenv, r->env_cap) = (struct env_entry){ name, value, at };
+	count_capability(r, name, at, false);
+}
+
+static bool check_name(struct resolver *r, const char *name, struct span at)
+{
+	if (env_name_valid(name) && strlen(name) <= 255)
+		return true;
+	diag_error(r->diags, CAVE_VALUE, at, "this is no name of an environment variable");
+	return false;
+}
+
+static void resolve_pass(struct resolver *r, const struct node *n)
+{
+	if (credential_looks_like(n->text) || (credential_denied(n->text) && !env_pass_excepted(n->text))) {
+		refuse_secretly(r, CAVE_CREDENTIAL_NOT_ALLOWLISTED, n->at,
+				"this name is, or looks like, a credential or one that loads code: env does not pass it");
+		return;
+	}
+	if (check_name(r, n->text, n->at))
+		add_variable(r, n->text, NULL, n->at);
+}
+
+/* "${workspace}/x": places are replaced by their byte; NULL after an error was recorded. */
+static const char *expand(struct resolver *r, const char *text, struct span at)
+{
+	const char *out = "", *open, *close;
+
+	while ((open = strstr(text, "${"))) {
+		close = strchr(open, '}');
+		if (!close || strncmp(open, "${workspace}", 12) != 0) {
+			struct diag *e;
+
+			if (strncmp(open, "${tmp}", 6) == 0 || strncmp(open, "${home}", 7) == 0) {
+				unsupported(r, at, "the places ${tmp} and ${home} are");
+				return NULL;
+			}
+			e = diag_error(r->diags, CAVE_UNKNOWN_NAME, at, "this string names no known place");
+			diag_note(r->diags, e, nowhere, "the place is ${workspace}");
+			return NULL;
+		}
+		out = arena_printf(r->arena, "%s%.*s%c", out, (int)(open - text), text, CAVE_ENV_WORKSPACE_BYTE);
+		text = close + 1;
+	}
+	return arena_printf(r->arena, "%s%s", out, text);
+}
+
+static const char *value_of(struct resolver *r, const struct node *n)
+{
+	const char *meant;
+	struct diag *e;
+
+	if (n->kind == N_STRING)
+		return expand(r, n->text, n->at);
+	if (strcmp(n->text, "workspace") == 0)
+		return workspace;
+	if (strcmp(n->text, "tmp") == 0 || strncmp(n->text, "home", 4) == 0) {
+		unsupported(r, n->at, "this place is");
+		return NULL;
+	}
+	e = diag_error(r->diags, CAVE_VALUE, n->at, "a value is a string or a place, not a bare word");
+	meant = nearest(n->text, places);
+	if (meant)
+		diag_note(r->diags, e, nowhere, "did you mean the place '%s'?", meant);
+	diag_note(r->diags, e, nowhere, "write: \"%s\"", n->text);
+	return NULL;
+}
+
+static void resolve_set(struct resolver *r, const struct node *n)
+{
+	const char *value = value_of(r, n->kids), *fault;
+
+	if (!check_name(r, n->text, n->name) || !value)
+		return;
+	if (strcmp(n->text, "PATH") == 0) {
+		/* The workspace's path is absolute. */
+		char *path = arena_strdup(r->arena, value);
+
+		for (char *c = path; *c; c++)
+			if (*c == CAVE_ENV_WORKSPACE_BYTE)
+				*c = '/';
+		fault = path_fault(path);
+		if (fault) {
+			diag_error(r->diags, CAVE_VALUE, n->kids->at, "%s", fault);
+			return;
+		}
+	}
+	add_variable(r, n->text, value, n->name);
+}
+
+void resolve_env(struct resolver *r, const struct node *statement)
+{
+	for (const struct node *n = statement->kids; n; n = n->next) {
+		if (n->kind == N_STRANGER)
+			stranger(r, n, "env", env_statements);
+		else if (n->kind == N_ENV_SET)
+			resolve_set(r, n);
+		else
+			for (const struct node *i = n->kids; i; i = i->next)
+				resolve_pass(r, i);
+	}
+}
+
+static int by_variable(const void *a, const void *b)
+{
+	const struct env_entry *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	if (order)
+		return order;
+	return x->at.begin < y->at.begin ? -1 : x->at.begin > y->at.begin;
+}
+
+static bool same_value(const struct env_entry *a, const struct env_entry *b)
+{
+	if (!a->value || !b->value)
+		return a->value == b->value;
+	return strcmp(a->value, b->value) == 0;
+}
+
+void finish_env(struct resolver *r)
+{
+	size_t n = 0;
+
+	if (r->nenv)
+		qsort(r->env, r->nenv, sizeof *r->env, by_variable);
+	for (size_t i = 0; i < r->nenv; i++) {
+		if (n && strcmp(r->env[n - 1].name, r->env[i].name) == 0) {
+			if (!same_value(&r->env[n - 1], &r->env[i]))
+				diag_note(r->diags,
+					  diag_error(r->diags, CAVE_CONTRADICTION, r->env[i].at,
+						     "this variable has two values"),
+					  r->env[n - 1].at, "the other one is here");
+			continue;
+		}
+		r->env[n++] = r->env[i];
+	}
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < r->policy->ncredentials; j++)
+			if (strcmp(r->env[i].name, r->policy->credential[j]) == 0)
+				refuse_secretly(r, CAVE_CONTRADICTION, r->env[i].at,
+						"this variable is a granted credential and set by env as well");
+	r->policy->env = r->env;
+	r->policy->nenv = n;
+}

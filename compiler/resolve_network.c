@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* network { … }: rules as written become rules on addresses, protocols and ports. */
+#include <string.h>
+
+#include "compiler/egress.h"
+#include "compiler/resolve.h"
+
+static const struct span nowhere;
+static const char *const rule_names[] = { "allow", "deny", "listen", NULL };
+static const char *const proto_names[] = { "tcp", "udp", NULL };
+
+/* A rule while its parts are gathered. */
+struct draft {
+	struct net_rule rule;
+	struct net_operand *to, *except;
+	struct net_ports *port;
+	size_t to_cap, except_cap, port_cap;
+	const struct node *port_node;
+	bool failed;
+};
+
+static void add_address(struct resolver *r, struct draft *w, bool except, const struct node *n)
+{
+	struct net_operand found[2];
+	size_t count;
+
+	if (n->kind == N_SET || n->kind == N_LIST_FILE) {
+		unsupported(r, n->at, n->kind == N_SET ? "network sets are" : "lists from a file are");
+		w->failed = true;
+		return;
+	}
+	count = egress_parse_address(r->diags, n->text, n->at, found);
+	w->failed |= count == 0;
+	for (size_t i = 0; i < count; i++) {
+		if (except)
+			*ARENA_PUSH(r->arena, w->except, w->rule.nexcept, w->except_cap) = found[i];
+		else
+			*ARENA_PUSH(r->arena, w->to, w->rule.nto, w->to_cap) = found[i];
+	}
+}
+
+/* Calls for each word of an operand that may be a group; an empty group is an error. */
+static void add_addresses(struct resolver *r, struct draft *w, bool except, const struct node *n)
+{
+	if (n->kind != N_GROUP) {
+		add_address(r, w, except, n);
+		return;
+	}
+	if (!n->kids) {
+		diag_error(r->diags, CAVE_VALUE, n->at, "this list is empty: it names no destination");
+		w->failed = true;
+	}
+	for (const struct node *i = n->kids; i; i = i->next)
+		add_address(r, w, except, i);
+}
+
+static void add_port(struct resolver *r, struct draft *w, const struct node *n)
+{
+	struct net_ports ports;
+
+	if (!egress_parse_port(r->diags, n->text ? n->text : "", n->at, &ports)) {
+		w->failed = true;
+		return;
+	}
+	*ARENA_PUSH(r->arena, w->port, w->rule.nports, w->port_cap) = ports;
+}
+
+static void add_ports(struct resolver *r, struct draft *w, const struct node *clause)
+{
+	const struct node *n = clause->kids;
+
+	if (w->port_node) {
+		diag_note(r->diags, diag_error(r->diags, CAVE_CONTRADICTION, clause->name, "a rule has one 'port'"),
+			  w->port_node->name, "the first one is here; several ports are: port { 443, 8443 }");
+		w->failed = true;
+		return;
+	}
+	w->port_node = clause;
+	if (n->kind != N_GROUP) {
+		add_port(r, w, n);
+		return;
+	}
+	if (!n->kids) {
+		diag_error(r->diags, CAVE_VALUE, n->at, "this list is empty: it names no port");
+		w->failed = true;
+	}
+	for (const struct node *i = n->kids; i; i = i->next)
+		add_port(r, w, i);
+}
+
+static void add_proto(struct resolver *r, struct draft *w, const struct node *n)
+{
+	const char *text = n->text ? n->text : "", *meant;
+	struct diag *e;
+
+	for (int i = 0; i < NET_PROTOS; i++)
+		if (n->kind == N_WORD && strcmp(text, proto_names[i]) == 0) {
+			w->rule.proto[i] = true;
+			return;
+		}
+	w->failed = true;
+	if (strcmp(text, "any") == 0) {
+		e = diag_error(r->diags, CAVE_VALUE, n->at, "'any' names no protocol");
+		diag_note(r->diags, e, nowhere, "write: { tcp, udp }");
+		return;
+	}
+	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->at, "'%s' is no protocol of a rule; they are tcp and udp", text);
+	meant = nearest(text, proto_names);
+	if (meant)
+		diag_note(r->diags, e, nowhere, "did you mean '%s'?", meant);
+}
+
+static void add_protos(struct resolver *r, struct draft *w, const struct node *n)
+{
+	if (n->kind != N_GROUP) {
+		add_proto(r, w, n);
+		return;
+	}
+	if (!n->kids) {
+		diag_error(r->diags, CAVE_VALUE, n->at, "this list is empty: it names no protocol");
+		w->failed = true;
+	}
+	for (const struct node *i = n->kids; i; i = i->next)
+		add_proto(r, w, i);
+}
+
+/* allow netlink …, allow resolver, listen …: in the language, not in this version. */
+static bool arrives_later(struct resolver *r, const struct node *n)
+{
+	const struct node *first = n->kids;
+
+	if (strcmp(n->text, "listen") == 0) {
+		unsupported(r, n->name, "listen is");
+		return true;
+	}
+	if (first->kind == N_WORD && strcmp(first->text, "netlink") == 0) {
+		unsupported(r, first->at, "netlink is");
+		return true;
+	}
+	if (first->kind == N_WORD && strcmp(first->text, "resolver") == 0 && !first->next) {
+		unsupported(r, first->at, "resolver is");
+		return true;
+	}
+	for (const struct node *i = first; i; i = i->next)
+		if (i->kind == N_WITHIN) {
+			unsupported(r, i->name, "'within' is for grants by host name, which are");
+			return true;
+		}
+	return false;
+}
+
+/* The operands before the clauses: [protocol] destination. */
+static void add_operands(struct resolver *r, struct draft *w, const struct node *rule, size_t count)
+{
+	const struct node *first = rule->kids;
+
+	if (count == 2) {
+		add_protos(r, w, first);
+		add_addresses(r, w, false, first->next);
+		return;
+	}
+	if (count > 2) {
+		diag_error(r->diags, CAVE_SYNTAX, first->next->next->at,
+			   "a rule is: %s PROTOCOL DESTINATION port PORTS", rule->text);
+		w->failed = true;
+		return;
+	}
+	add_addresses(r, w, false, first);
+	for (int i = 0; i < NET_PROTOS; i++)
+		w->rule.proto[i] = true;
+	if (w->rule.allow) {
+		struct diag *e = diag_error(r->diags, CAVE_SYNTAX, first->at, "an allow names its protocol");
+
+		diag_note(r->diags, e, nowhere, "write: allow tcp …, allow udp … or allow { tcp, udp } …");
+		w->failed = true;
+	}
+}
+
+static void add_clauses(struct resolver *r, struct draft *w, const struct node *clause)
+{
+	for (; clause; clause = clause->next) {
+		if (clause->kind == N_PORT) {
+			add_ports(r, w, clause);
+		} else if (w->rule.allow) {
+			add_addresses(r, w, true, clause->kids);
+		} else {
+			struct diag *e = diag_error(r->diags, CAVE_SYNTAX, clause->name,
+						    "'except' belongs to an allow: a denial has no exceptions");
+
+			diag_note(r->diags, e, nowhere, "deny the parts that are meant");
+			w->failed = true;
+		}
+	}
+}
+
+/* Without 'port' a denial covers every port, an allow is an error. */
+static void default_ports(struct resolver *r, struct draft *w, const struct node *rule)
+{
+	struct diag *e;
+
+	if (w->port_node)
+		return;
+	if (!w->rule.allow) {
+		*ARENA_PUSH(r->arena, w->port, w->rule.nports, w->port_cap) = (struct net_ports){ 0, 65535 };
+		return;
+	}
+	e = diag_error(r->diags, CAVE_SYNTAX, rule->at, "an allow names its ports");
+	diag_note(r->diags, e, nowhere, "write: … port 443, port { 443, 8000-8010 }, or aloud: port any");
+	w->failed = true;
+}
+
+static void resolve_rule(struct resolver *r, const struct node *n)
+{
+	struct draft w = {
+		.rule = { .allow = strcmp(n->text, "allow") == 0, .at = n->at },
+	};
+	const struct node *clause = n->kids;
+	size_t count = 0;
+
+	if (arrives_later(r, n))
+		return;
+	for (; clause && clause->kind != N_EXCEPT && clause->kind != N_PORT; clause = clause->next)
+		count++;
+	add_operands(r, &w, n, count);
+	add_clauses(r, &w, clause);
+	default_ports(r, &w, n);
+	if (w.failed)
+		return;
+	w.rule.to = w.to;
+	w.rule.except = w.except;
+	w.rule.port = w.port;
+	w.rule.line = sources_line(r->diags->sources, n->at);
+	*ARENA_PUSH(r->arena, r->net_rule, r->nnet_rules, r->net_cap) = w.rule;
+}
+
+static void resolve_word(struct resolver *r, const struct node *value)
+{
+	struct diag *e;
+
+	if (strcmp(value->text, "false") == 0) {
+		scalar_set(r, &r->network, "network", value->text, value->at);
+	} else if (strcmp(value->text, "true") == 0 || strcmp(value->text, "any") == 0 ||
+		   strcmp(value->text, "*") == 0) {
+		e = diag_error(r->diags, CAVE_EGRESS_UNBOUNDED, value->at, "this grants every destination there is");
+		diag_note(r->diags, e, nowhere,
+			  "name the destinations: network { allow tcp 192.0.2.0/24 port 443 }");
+	} else {
+		e = diag_error(r->diags, CAVE_VALUE, value->at, "'%s' is neither true, false nor a block of rules",
+			       value->text);
+		diag_note(r->diags, e, nowhere, "write: network false, or network { … }");
+	}
+}
+
+void resolve_network(struct resolver *r, const struct node *statement)
+{
+	const struct node *block = statement->kids;
+
+	if (block->kind != N_BLOCK) {
+		resolve_word(r, block);
+		return;
+	}
+	r->network_block = statement->name;
+	for (const struct node *n = block->kids; n; n = n->next) {
+		if (n->kind == N_STRANGER)
+			stranger(r, n, "network", rule_names);
+		else
+			resolve_rule(r, n);
+	}
+}
