@@ -1,0 +1,244 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What cavec refuses: each profile with the places and codes of all its errors, as "line:column:code …".
+# Every refusal exits 1 and leaves an existing output as it was.
+. "$(dirname "$0")/../lib.sh"
+
+# The errors on standard error, sorted, on one line, codes without their common beginnings.
+errors() {
+	sed -n 's/^[^:]*:\([0-9]*:[0-9]*\): error: .*\[\(cave_[a-z_]*\)\]$/\1:\2/p' "$work/err" | sort -V |
+		tr '\n' ' ' | sed 's/ $//'
+}
+
+# judge NAME EXPECTED FILE
+judge() {
+	echo kept >"$work/x.bpf"
+	run "$cavec" "$3" -o "$work/x.bpf"
+	if [ "$status" != 1 ]; then
+		not_ok "$1" "exit status $status; $(cat "$work/err")"
+	elif [ "$(errors)" != "$2" ]; then
+		not_ok "$1" "reported '$(errors)', expected '$2'"
+	elif [ "$(cat "$work/x.bpf")" != kept ]; then
+		not_ok "$1" "the existing output was changed"
+	else
+		ok "$1"
+	fi
+}
+
+# refused NAME EXPECTED <profile
+refused() {
+	cat >"$work/p.cave"
+	judge "$1" "$2" "$work/p.cave"
+}
+
+# in_network EXPECTED RULE: the rule as line 2 of a profile, from column 3.
+in_network() {
+	printf 'profile p { network {\n  %s\n} }\n' "$2" >"$work/p.cave"
+	judge "network: $2" "$1" "$work/p.cave"
+}
+
+# in_profile EXPECTED STATEMENT: the statement as line 2, from column 3.
+in_profile() {
+	printf 'profile p {\n  %s\n}\n' "$2" >"$work/p.cave"
+	judge "profile: $2" "$1" "$work/p.cave"
+}
+
+# accepted NAME <profile
+accepted() {
+	cat >"$work/p.cave"
+	expect_status "accepted: $1" 0 "$cavec" "$work/p.cave" -o "$work/x.bpf"
+}
+
+children=cave_sandbox_child_process_containment_unavailable
+unbounded=cave_sandbox_network_egress_unbounded
+unlisted=cave_sandbox_credential_env_not_allowlisted
+ambiguous=cave_sandbox_credential_capability_ambiguous
+root=cave_sandbox_source_read_root_refused
+escapes=cave_sandbox_source_read_grant_escapes_staging
+syntax=cave_profile_syntax
+unknown=cave_profile_unknown_name
+value=cave_profile_value
+contradiction=cave_profile_contradiction
+metadata=cave_profile_metadata_address
+later=cave_profile_unsupported
+
+# --- the seed system's refusals
+in_profile "2:16:$children" 'childProcess true'
+in_profile "2:11:$unbounded" 'network true'
+in_profile "2:17:$unlisted" 'credentialEnv FOO_API_KEY'
+in_profile "2:17:$unlisted" 'credentialEnv AWS_SECRET_ACCESS_KEY'
+in_profile "2:36:$unlisted" 'credentialEnv ANTHROPIC_API_KEY, STRIPE_KEY'
+in_profile "2:36:$ambiguous" 'credentialEnv ANTHROPIC_API_KEY, OPENAI_API_KEY'
+in_profile "2:14:$unlisted" 'env { pass GITHUB_TOKEN }'
+in_profile "2:14:$unlisted" 'env { pass LD_PRELOAD }'
+in_profile "2:14:$unlisted" 'env { pass NODE_OPTIONS }'
+in_profile "2:14:$unlisted" 'env { pass CAVE_HOME }'
+in_profile "2:14:$unlisted" 'env { pass DB_PASSWORD }'
+in_profile "2:11:cave_host_sandbox_lock_ineligible" 'sandbox host'
+in_profile "2:16:$root" 'files { read "/" }'
+in_profile "2:16:$root" 'files { read / }'
+in_profile "2:17:$root" 'files { write "/usr/.." }'
+in_profile "2:16:$escapes" 'files { read "../secret" }'
+in_profile "2:16:$escapes" 'files { read a/../../b }'
+in_profile "2:17:$escapes" 'files { write workspace/../x }'
+refused "a nested host profile under a required one" \
+	"3:11:$later 3:29:cave_host_sandbox_nested_under_required" <<'END'
+profile p {
+  sandbox required
+  profile inner { sandbox    host }
+}
+END
+
+# --- grammar and names
+in_profile "2:3:$unknown" 'networks { }'
+in_profile "2:3:$unknown" 'filez { read "/etc" }'
+in_profile "2:11:$unknown" 'files { reed "/etc/hosts" }'
+in_profile "2:19:$unknown" 'syscalls { deny ptrac }'
+in_profile "2:19:$unknown" 'syscalls { deny @keyrings }'
+in_profile "2:16:$value" 'childProcess maybe'
+in_profile "2:11:$value" 'network maybe'
+refused "an unclosed brace" "2:1:$syntax" <<'END'
+profile p {
+END
+refused "an empty file" "1:1:$syntax" </dev/null
+refused "two faults, two reports" "2:16:$children 3:11:$unbounded" <<'END'
+profile p {
+  childProcess true
+  network true
+}
+END
+refused "faults in every block, all reported" \
+	"2:10:$syntax 4:15:$value 7:9:$unknown 9:19:$unknown" <<'END'
+profile p {
+  sandbox = required
+  network {
+    allow tcp 10.1.2.3/8 port 443
+  }
+  files {
+        reed "/etc/hosts"
+  }
+  syscalls { deny ptrac }
+}
+END
+# A NUL byte ends nothing silently.
+printf 'profile p { childProcess false\n# \0 \n  network true\n}\n' >"$work/p.cave"
+run "$cavec" "$work/p.cave" -o "$work/x.bpf"
+expect "a NUL byte is refused" "$status" = 1
+
+# --- C03: an empty list is no grant, and never everything
+accepted "an empty profile" <<'END'
+profile p { }
+END
+accepted "an empty network block" <<'END'
+profile p { network { } }
+END
+
+# --- C07 to C10: addresses and ports
+in_network "2:13:$value" 'allow tcp 010.0.0.0/8 port 443'
+in_network "2:13:$value" 'allow tcp 10.0.0.0/08 port 443'
+in_network "2:13:$value" 'allow tcp 10.1.2.3/8 port 443'
+in_network "2:13:$value" 'allow tcp 8/8 port 443'
+in_network "2:13:$value" 'allow tcp 127 port 443'
+in_network "2:13:$value" 'allow tcp 2130706433 port 443'
+in_network "2:13:$value" 'allow tcp 0x7f.1 port 443'
+in_network "2:13:$value" 'allow tcp 127.1 port 443'
+in_network "2:13:$value" 'allow tcp fe80::1%eth0 port 443'
+in_network "2:13:$value" 'allow tcp 10.0.0.0/33 port 443'
+in_network "2:13:$value" 'allow tcp 2001:db8::/129 port 443'
+in_network "2:13:$value" 'allow tcp 2001:db8::1/64 port 443'
+in_network "2:13:$value" 'allow tcp 10.0.0.256 port 443'
+in_network "2:13:$value" 'allow tcp [2001:db8::1]:443 port 443'
+in_network "2:13:$value" 'allow tcp 10.0.0.1:443 port 443'
+in_network "2:13:$value" 'allow tcp 224.0.0.0/4 port 443'
+in_network "2:13:$value" 'allow tcp ff00::/8 port 443'
+in_network "2:13:$value" 'allow tcp fe80::/10 port 443'
+in_network "2:27:$value" 'allow tcp 10.0.0.1 port 0'
+in_network "2:27:$value" 'allow tcp 10.0.0.1 port 65536'
+in_network "2:27:$value" 'allow tcp 10.0.0.1 port 443-80'
+in_network "2:27:$value" 'allow tcp 10.0.0.1 port 080'
+in_network "2:27:$value" 'allow tcp 10.0.0.1 port https'
+in_network "2:3:$syntax" 'allow tcp 10.0.0.1'
+in_network "2:9:$syntax" 'allow 10.0.0.1 port 443'
+in_network "2:9:$value" 'allow sctp 10.0.0.1 port 443'
+in_network "2:13:$metadata" 'allow tcp 100.100.100.0/24 port 80'
+in_network "2:13:$metadata" 'allow tcp fd00:ec2::/32 port 80'
+accepted "a metadata address named alone" <<'END'
+profile p { network { allow tcp 169.254.169.254 port 80 } }
+END
+accepted "a mapped address" <<'END'
+profile p { network { allow tcp ::ffff:192.0.2.1 port 80 } }
+END
+
+# --- C13 to C15: the whole world in pieces
+in_network "2:13:$unbounded" 'allow tcp any port 443'
+in_network "2:13:$unbounded" 'allow tcp 0.0.0.0/0 port 443'
+in_network "2:13:$unbounded" 'allow tcp ::/0 port 443'
+in_network "2:13:$unbounded" 'allow tcp 0.0.0.0/0 except 192.0.2.0/24 port 443'
+in_network "2:13:$unbounded" 'allow udp { 0.0.0.0/1, 128.0.0.0/1 } port 443'
+in_network "2:13:$unbounded" 'allow tcp 64:ff9b::/96 port 443'
+in_network "2:13:$unbounded" 'allow tcp 2002::/16 port 443'
+in_network "2:13:$unbounded" 'allow tcp 2000::/3 port 443'
+in_network "2:13:$unbounded" 'allow tcp * port 443'
+{
+	echo 'profile p { network {'
+	for a in $(seq 1 223); do
+		case $a in 10 | 127 | 100 | 169 | 172 | 192) ;; *) echo "allow tcp $a.0.0.0/8 port 443" ;; esac
+	done
+	echo '} }'
+} >"$work/p.cave"
+run "$cavec" "$work/p.cave" -o "$work/x.bpf"
+expect "the world in pieces of /8: status" "$status" = 1
+expect "the world in pieces of /8: code" -n "$(grep -F "$unbounded" "$work/err")"
+in_network "2:13:$value" 'allow tcp 64:ff9b:1::/48 port 443'
+accepted "a private /8, however large" <<'END'
+profile p { network { allow tcp 10.0.0.0/8 port 443 } }
+END
+accepted "a public /12: 2^20 addresses" <<'END'
+profile p { network { allow tcp 20.0.0.0/12 port 443 } }
+END
+in_network "2:13:$unbounded" 'allow tcp { 20.0.0.0/12, 8.8.8.8 } port 443'
+
+# --- what would undo a promise
+in_profile "2:20:$contradiction" 'syscalls { allow io_uring_setup }'
+in_profile "2:20:$contradiction" 'syscalls { allow unshare }'
+in_profile "2:20:$contradiction" 'syscalls { allow fork }'
+in_profile "2:20:$contradiction" 'syscalls { allow ptrace }'
+refused "fork beside childProcess false" "3:20:$contradiction" <<'END'
+profile p {
+  childProcess false
+  syscalls { allow vfork }
+}
+END
+refused "two values for one scalar" "3:16:$contradiction" <<'END'
+profile p {
+  childProcess false
+  childProcess true
+}
+END
+
+# --- what comes with a later issue is refused, never ignored
+in_network "2:3:$later" 'listen tcp 127.0.0.1 port 8080'
+in_network "2:9:$later" 'allow netlink route'
+in_network "2:9:$later" 'allow resolver'
+in_network "2:13:$later" 'allow tcp list "ranges.txt" port 443'
+in_network "2:13:$later" 'allow tcp api.example.com port 443'
+in_network "2:13:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'
+in_profile "2:3:$later" 'limits { time 30s }'
+in_profile "2:3:$later" 'expect { deny connect tcp 1.1.1.1 port 443 }'
+in_profile "2:16:$later" 'childProcess { max-processes 4 }'
+in_profile "2:11:$later" 'files { execute "/bin/sh" }'
+in_profile "2:16:$later" 'files { read optional "/etc/foo.conf" }'
+in_profile "2:17:$later" 'files { write folder out }'
+in_profile "2:17:$later" 'files { write tmp }'
+in_profile "2:11:$later" 'files { shm }'
+in_profile "2:16:$later" 'files { read home/.kube/config }'
+in_profile "2:11:$later" 'files { use <node> }'
+in_profile "2:20:$later" 'syscalls { allow personality(persona == 0) }'
+refused "a bare filter" "1:1:$later" <<'END'
+filter f { default errno EPERM; allow read }
+END
+refused "a nested profile" "2:3:$later" <<'END'
+profile p {
+  profile inner { }
+}
+END
