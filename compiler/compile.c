@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The pipeline: read, parse, resolve, generate, prove, write.  Each stage takes what the one before it made and
+ * changes nothing of it.  A stage that records an error does not keep the next from looking for more, as long as
+ * it has something to look at; nothing is generated from a policy with an error in it.
+ */
+#include "compiler/compile.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bpf/artefact.h"
+#include "compiler/canonical.h"
+#include "compiler/capabilities.h"
+#include "compiler/egress.h"
+#include "compiler/manifest.h"
+#include "compiler/object.h"
+#include "compiler/output.h"
+#include "compiler/parse.h"
+#include "compiler/resolve.h"
+#include "compiler/syscalls.h"
+
+/* Everything that one compile makes. */
+struct compile {
+	struct arena arena;
+	struct sources sources;
+	struct diags diags;
+	struct loader loader;
+	struct policy policy;
+	struct net_set set;
+	struct sys_rules rules;
+	struct filter_program filter;
+	struct hook_program hook[CAVE_HOOK_COUNT];
+	bool has_hooks;
+};
+
+static int trouble(const char *file, const char *text)
+{
+	fprintf(stderr, "cavec: %s: %s\n", file, text);
+	return EXIT_TROUBLE;
+}
+
+/* A profile of the seed system is JSON: it begins with a brace, which no profile of ours does. */
+static bool is_json(const struct source_file *f)
+{
+	const char *c = f->text;
+	size_t n = strlen(f->shown);
+
+	while (isspace((unsigned char)*c))
+		c++;
+	return *c == '{' || (n > 5 && strcmp(f->shown + n - 5, ".json") == 0);
+}
+
+/* Text to policy to sets and rules; errors are in the diagnostics. */
+static void resolve(struct compile *c, const struct resolve_options *o, uint32_t file)
+{
+	struct node *statements = NULL;
+
+	if (is_json(&c->sources.file[file])) {
+		if (!resolve_json(&c->diags, o, file, &c->policy))
+			return;
+	} else {
+		parse_statements(&c->diags, file, &statements);
+		resolve_profile(&c->diags, &c->loader, o, file, statements, &c->policy);
+	}
+	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
+	if (!c->diags.errors)
+		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->rules);
+}
+
+static void too_long(struct compile *c, const struct gen_error *error, const char *what)
+{
+	struct diag *e = diag_error(&c->diags, CAVE_UNSUPPORTED, c->policy.at,
+				    "%s would take %zu instructions, the kernel takes %zu", what, error->needed,
+				    error->limit);
+
+	if (error->detail)
+		diag_note(&c->diags, e, (struct span){ 0 }, "%s", error->detail);
+}
+
+/* Rules and sets to programs, each proved against the policy. */
+static void generate(struct compile *c)
+{
+	struct gen_error error = { 0 };
+
+	c->has_hooks = policy_has_network(&c->policy);
+	if (!seccomp_generate(&c->arena, &c->rules, &c->filter, &error))
+		too_long(c, &error, "the syscall filter");
+	else
+		syscalls_prove(&c->diags, &c->rules, &c->filter);
+	if (!c->has_hooks)
+		return;
+	if (!egress_generate(&c->arena, &c->set, c->hook, &error))
+		too_long(c, &error, "an egress program");
+	else
+		egress_prove(&c->diags, &c->policy, c->hook);
+}
+
+/* Programs to the bytes of the artefact, which the runtime's own reader must accept. */
+static const char *assemble(struct compile *c, struct buffer *out)
+{
+	struct object_parts parts = {
+		.sources = &c->sources,
+		.hook = c->has_hooks ? c->hook : NULL,
+		.filter_section = arena_printf(&c->arena, "cave.seccomp.%s", c->rules.arch_name),
+		.filter = &c->filter,
+		.manifest = { .arena = &c->arena },
+		.policy = { .arena = &c->arena },
+	};
+	struct artefact_error error;
+	struct artefact *view = arena_alloc(&c->arena, sizeof *view);
+	const char *fault;
+
+	canonical_text(&c->policy, &c->set, &parts.policy);
+	manifest_write(&c->policy, c->rules.arch, &c->filter, c->has_hooks, &parts.manifest);
+	fault = object_write(&c->arena, &parts, out);
+	if (!fault && !artefact_open(out->data, out->n, view, &error))
+		fault = arena_printf(&c->arena, "the artefact does not pass its own check: %s", error.text);
+	return fault;
+}
+
+/* Relative grants are to the artefact's folder; an artefact elsewhere means other files. */
+static void remark_elsewhere(struct compile *c, const struct compile_options *o)
+{
+	char *profile = realpath(o->file, NULL), *folder = NULL;
+	const struct file_rule *relative = NULL;
+	char *out = arena_strdup(&c->arena, o->out), *slash = strrchr(out, '/');
+
+	if (slash)
+		*(slash == out ? slash + 1 : slash) = '\0';
+	folder = realpath(slash ? out : ".", NULL);
+	for (size_t i = 0; i < c->policy.nfiles && !relative; i++)
+		if (c->policy.file[i].flags & CAVE_FILE_RELATIVE)
+			relative = &c->policy.file[i];
+	if (profile && folder && relative) {
+		*strrchr(profile, '/') = '\0';
+		if (strcmp(*profile ? profile : "/", folder) != 0)
+			diag_remark(&c->diags, relative->at,
+				    "relative paths are to the artefact's folder, which is not the profile's");
+	}
+	free(profile);
+	free(folder);
+}
+
+static int run(struct compile *c, const struct compile_options *o)
+{
+	struct buffer artefact = { .arena = &c->arena };
+	struct resolve_options options;
+	const char *fault;
+	uint32_t file;
+	bool failed;
+
+	fault = capabilities_read(&c->arena, o->capabilities, &options.capability, &options.ncapabilities);
+	if (fault)
+		return trouble(o->capabilities, fault);
+	if (!loader_init(&c->loader, &c->diags, o->file, o->root)) {
+		/* Without its folder the profile is absent; a root that the user named is a mistake in usage. */
+		if (o->root)
+			return trouble(o->root, strerror(errno));
+		c->loader = (struct loader){ .diags = &c->diags, .root = "" };
+	}
+	file = loader_profile(&c->loader, o->file, &failed);
+	if (failed)
+		return trouble(o->file, strerror(errno));
+	if (file)
+		resolve(c, &options, file);
+	if (!c->diags.errors)
+		generate(c);
+	if (c->diags.errors)
+		return EXIT_REFUSED;
+	fault = assemble(c, &artefact);
+	if (fault)
+		return trouble(o->file, fault);
+	remark_elsewhere(c, o);
+	if (!output_write(o->out, artefact.data, artefact.n))
+		return trouble(o->out, strerror(errno));
+	return EXIT_DONE;
+}
+
+int compile_file(const struct compile_options *o)
+{
+	struct compile *c = calloc(1, sizeof *c);
+	int status;
+
+	if (!c)
+		return trouble(o->file, strerror(errno));
+	sources_init(&c->sources, &c->arena);
+	diags_init(&c->diags, &c->sources);
+	status = run(c, o);
+	diags_print(&c->diags, stderr);
+	arena_free(&c->arena);
+	free(c);
+	return status;
+}

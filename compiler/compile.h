@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The pipeline from a profile's file to an artefact's. */
+#ifndef CAVE_COMPILER_COMPILE_H
+#define CAVE_COMPILER_COMPILE_H
+
+#include "bpf/credentials.h"
+
+/* Exit statuses of cavec. */
+enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_TROUBLE = 2 };
+
+struct compile_options {
+	const char *file; /* the profile */
+	const char *out; /* the artefact */
+	const char *root; /* NULL: the profile's folder */
+	const char *capabilities; /* the operator's table, or NULL */
+};
+
+/*
+ * Compiles, proves and writes.  Everything that is to be said goes to stderr.  Unless the result is EXIT_DONE,
+ * nothing was written: a file that was there before is untouched.
+ */
+int compile_file(const struct compile_options *o);
+
+#endif

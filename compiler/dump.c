@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/btf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bpf/artefact.h"
+#include "cave/codes.h"
+#include "compiler/compile.h"
+#include "compiler/disasm.h"
+
+/* A source line as the artefact records it; the text need not end with a NUL in a damaged one. */
+struct line {
+	uint32_t number;
+	const char *file, *text;
+};
+
+struct lines {
+	struct line *line;
+	size_t n;
+};
+
+/* Bytes from an artefact on their way to a terminal. */
+static void put(FILE *to, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fputc(((unsigned char)s[i] < 0x20 && s[i] != '\n' && s[i] != '\t') || s[i] == 0x7f ? '?' : s[i], to);
+}
+
+static void put_hex(FILE *to, const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fprintf(to, "%02x", bytes[i]);
+}
+
+/* --- manifest --- */
+
+static const struct {
+	unsigned flag;
+	const char *name;
+} file_flags[] = {
+	{ CAVE_FILE_OPTIONAL, "optional" },
+	{ CAVE_FILE_RELATIVE, "relative" },
+	{ CAVE_FILE_WORKSPACE, "workspace" },
+	{ CAVE_FILE_SYSTEM, "system" },
+};
+
+static void dump_file_record(FILE *to, const struct artefact_record *r)
+{
+	fprintf(to, "  %s \"", r->flags & CAVE_FILE_WRITE ? "write" : "read");
+	put(to, r->payload, r->length);
+	fputc('"', to);
+	for (size_t i = 0; i < sizeof file_flags / sizeof *file_flags; i++)
+		if (r->flags & file_flags[i].flag)
+			fprintf(to, " %s", file_flags[i].name);
+	fputc('\n', to);
+}
+
+static void dump_set(FILE *to, const struct artefact_record *r)
+{
+	size_t name = strnlen(r->payload, r->length);
+
+	fputs("  set ", to);
+	put(to, r->payload, name);
+	fputs(" \"", to);
+	for (size_t i = name + 1; i < r->length; i++) {
+		if (r->payload[i] == CAVE_ENV_WORKSPACE_BYTE)
+			fputs("${workspace}", to);
+		else
+			put(to, &r->payload[i], 1);
+	}
+	fputs("\"\n", to);
+}
+
+static void dump_patches(FILE *to, const struct artefact *a)
+{
+	static const char *const kinds[CAVE_PATCH_KINDS] = {
+		"exec word 0", "exec word 1", "exec word 2",	    "exec word 3",	   "exec word 4",
+		"exec word 5", "own process", "metadata of files", "signals to others",
+	};
+
+	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++) {
+		const struct artefact_filter *f = &a->filter[arch];
+
+		if (!f->n)
+			continue;
+		fprintf(to, "  filter %s, completed at spawn:", artefact_arch_name(arch));
+		for (size_t i = 0; i < f->npatches; i++)
+			fprintf(to, "%s %u (%s)", i ? "," : "", f->patch[i].insn, kinds[f->patch[i].kind]);
+		fputc('\n', to);
+	}
+}
+
+static void dump_record(FILE *to, const struct artefact_record *r)
+{
+	static const char *const labels[] = {
+		[CAVE_RECORD_NAME] = "name",
+		[CAVE_RECORD_CREDENTIAL] = "credential",
+		[CAVE_RECORD_ENV_PASS] = "pass",
+		[CAVE_RECORD_PROGRAM] = "program",
+	};
+
+	if (r->type == CAVE_RECORD_FILE) {
+		dump_file_record(to, r);
+	} else if (r->type == CAVE_RECORD_ENV_SET) {
+		dump_set(to, r);
+	} else if (r->type != CAVE_RECORD_FILTER) {
+		fprintf(to, "  %s ", labels[r->type]);
+		put(to, r->payload, r->length);
+		fputc('\n', to);
+	}
+}
+
+static void dump_manifest(FILE *to, const struct artefact *a)
+{
+	struct artefact_record r;
+	size_t at = 0;
+
+	fprintf(to, "identity ");
+	put_hex(to, a->identity, CAVE_DIGEST_SIZE);
+	fprintf(to, "\ndigest   ");
+	put_hex(to, a->data + a->size - CAVE_DIGEST_SIZE, CAVE_DIGEST_SIZE);
+	fprintf(to, "\n\nmanifest, version %u\n", CAVE_MANIFEST_VERSION);
+	fprintf(to, "  requires%s%s%s\n", a->requires & CAVE_REQUIRE_EGRESS ? " egress programs" : "",
+		a->requires & CAVE_REQUIRE_MOUNTS ? " a mount namespace" : "", a->requires ? "" : " nothing more");
+	while (artefact_next(a, &at, &r))
+		dump_record(to, &r);
+	dump_patches(to, a);
+	fputs("\nprofile\n", to);
+	put(to, a->policy.data, a->policy.size);
+}
+
+/* --- lines --- */
+
+/* Splits cave.lines; what does not fit its format is left out. */
+static struct lines read_lines(const struct artefact *a)
+{
+	const struct artefact_section *s = artefact_section(a, "cave.lines");
+	const char *at = s ? s->data : NULL, *end = s ? at + s->size : NULL;
+	struct lines l = { calloc(s ? s->size / 6 + 1 : 1, sizeof *l.line), 0 };
+
+	while (l.line && at && end - at > 4) {
+		struct line *line = &l.line[l.n];
+		size_t file = strnlen(at + 4, (size_t)(end - at) - 4), text;
+
+		memcpy(&line->number, at, 4);
+		line->file = at + 4;
+		at += 4 + file + 1;
+		text = at < end ? strnlen(at, (size_t)(end - at)) : 0;
+		if (at >= end || at + text == end)
+			break;
+		line->text = at;
+		at += text + 1;
+		l.n++;
+	}
+	return l;
+}
+
+static void put_line(FILE *to, const char *file, uint32_t number, const char *text)
+{
+	if (!number)
+		return;
+	fputs("  # ", to);
+	put(to, file, strlen(file));
+	fprintf(to, ":%u: ", number);
+	put(to, text, strlen(text));
+}
+
+/* --- programs --- */
+
+static void dump_filter(FILE *to, const struct artefact *a, enum artefact_arch arch, const struct lines *lines)
+{
+	const struct artefact_filter *f = &a->filter[arch];
+	char name[64], text[DISASM_SIZE];
+	const struct artefact_section *s;
+	const uint32_t *ids = NULL;
+
+	snprintf(name, sizeof name, "cave.seccomp.%s.lines", artefact_arch_name(arch));
+	s = artefact_section(a, name);
+	if (s && s->size == f->n * sizeof *ids)
+		ids = s->data;
+	fprintf(to, "\nsyscall filter %s, %zu instructions\n", artefact_arch_name(arch), f->n);
+	for (size_t i = 0; i < f->n; i++) {
+		disasm_filter(f->insn, i, text);
+		fprintf(to, "%5zu  %-44s", i, text);
+		if (ids && ids[i] < lines->n)
+			put_line(to, lines->line[ids[i]].file, lines->line[ids[i]].number, lines->line[ids[i]].text);
+		fputc('\n', to);
+	}
+}
+
+/* The line records of one section in .BTF.ext, as the kernel and bpftool read them. */
+struct line_info {
+	const struct bpf_line_info *record;
+	size_t n;
+	const char *strings;
+	size_t strings_size;
+};
+
+static const char *btf_string(const struct line_info *l, uint32_t offset)
+{
+	if (offset >= l->strings_size || !memchr(l->strings + offset, '\0', l->strings_size - offset))
+		return "?";
+	return l->strings + offset;
+}
+
+static bool btf_strings(const struct artefact *a, struct line_info *out)
+{
+	const struct artefact_section *s = artefact_section(a, ".BTF");
+	const struct btf_header *h = s && s->size >= sizeof *h ? s->data : NULL;
+
+	if (!h || h->hdr_len > s->size || h->str_off > s->size - h->hdr_len ||
+	    h->str_len > s->size - h->hdr_len - h->str_off)
+		return false;
+	out->strings = (const char *)s->data + h->hdr_len + h->str_off;
+	out->strings_size = h->str_len;
+	return true;
+}
+
+/* Finds the records for section `name`; false if there are none, or the section is not as it should be. */
+static bool find_line_info(const struct artefact *a, const char *name, struct line_info *out)
+{
+	const struct artefact_section *s = artefact_section(a, ".BTF.ext");
+	const uint32_t *word = s && s->size >= 24 ? s->data : NULL;
+	size_t at, end;
+
+	if (!word || !btf_strings(a, out) || word[1] > s->size || word[4] > s->size - word[1] ||
+	    word[5] > s->size - word[1] - word[4])
+		return false;
+	at = (size_t)word[1] + word[4];
+	end = at + word[5];
+	if (at % 4 || end - at < 4 || word[at / 4] != sizeof *out->record)
+		return false;
+	for (at += 4; end - at >= 8;) {
+		uint32_t section = word[at / 4], n = word[at / 4 + 1];
+
+		at += 8;
+		if (n > (end - at) / sizeof *out->record)
+			return false;
+		out->record = (const struct bpf_line_info *)(word + at / 4);
+		out->n = n;
+		if (strcmp(btf_string(out, section), name) == 0)
+			return true;
+		at += n * sizeof *out->record;
+	}
+	return false;
+}
+
+static void dump_hook(FILE *to, const struct artefact *a, enum cave_hook hook)
+{
+	const struct artefact_program *p = &a->program[hook];
+	struct line_info info = { 0 };
+	bool found = find_line_info(a, artefact_hook_name(hook), &info);
+	char text[DISASM_SIZE];
+	size_t record = 0;
+
+	fprintf(to, "\nprogram %s, %zu instructions\n", artefact_hook_name(hook), p->n);
+	for (size_t i = 0; i < p->n; i++) {
+		disasm_hook(p->insn, p->n, i, text);
+		while (found && record + 1 < info.n && info.record[record + 1].insn_off <= i * sizeof *p->insn)
+			record++;
+		if (!*text) /* the second half of a long load */
+			continue;
+		fprintf(to, "%5zu  %-44s", i, text);
+		if (found && info.n)
+			put_line(to, btf_string(&info, info.record[record].file_name_off),
+				 info.record[record].line_col >> 10, btf_string(&info, info.record[record].line_off));
+		fputc('\n', to);
+	}
+}
+
+/* --- reading --- */
+
+static void *read_artefact(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	void *data = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0) {
+		errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
+		if (S_ISREG(st.st_mode) && st.st_size <= CAVE_ARTEFACT_MAX)
+			data = malloc((size_t)st.st_size + 1);
+		if (data && (*size = (size_t)st.st_size, read(fd, data, *size) != st.st_size)) {
+			free(data);
+			data = NULL;
+		}
+	}
+	close(fd);
+	return data;
+}
+
+int dump_file(const char *path, FILE *to)
+{
+	struct artefact *a = calloc(1, sizeof *a);
+	struct artefact_error error;
+	int status = EXIT_TROUBLE;
+	struct lines lines;
+	size_t size;
+	void *data = a ? read_artefact(path, &size) : NULL;
+
+	if (!data) {
+		fprintf(stderr, "cavec: %s: %s\n", path, strerror(errno));
+	} else if (!artefact_open(data, size, a, &error)) {
+		fprintf(stderr, "cavec: %s: error: %s [%s]\n", path, error.text, cave_code_name(CAVE_POLICY_INVALID));
+		status = EXIT_REFUSED;
+	} else {
+		lines = read_lines(a);
+		dump_manifest(to, a);
+		for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
+			if (a->filter[arch].n)
+				dump_filter(to, a, arch, &lines);
+		for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++)
+			if (a->program[hook].n)
+				dump_hook(to, a, hook);
+		free(lines.line);
+		status = EXIT_DONE;
+	}
+	free(data);
+	free(a);
+	return status;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* cavec: the command line. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compiler/compile.h"
+#include "compiler/dump.h"
+#include "compiler/syscalls.h"
+#include "compiler/system_set.h"
+
+static const char help[] =
+	"usage: cavec FILE -o OUT [--root DIR] [--capabilities FILE]\n"
+	"       cavec dump FILE.bpf\n"
+	"       cavec list [@GROUP | base | system]\n"
+	"\n"
+	"Compiles a sandbox profile to the programs that enforce it, proves them against the\n"
+	"profile, and writes them to OUT for caverun.\n"
+	"\n"
+	"  -o, --output OUT        the artefact to write; written whole, or not at all\n"
+	"      --emit bpf          what to write (bpf is the default)\n"
+	"      --root DIR          what the profile and its includes must lie in\n"
+	"                          (default: the profile's folder)\n"
+	"      --capabilities FILE more credential capabilities: lines of CAPABILITY NAME…\n"
+	"  -h, --help              this text\n"
+	"      --version           the versions of the compiler and its tables\n"
+	"\n"
+	"  dump                    shows an artefact: manifest, profile, and both kinds of\n"
+	"                          programs, each instruction beside the line it came from\n"
+	"  list                    names the groups of system calls, or the members of one;\n"
+	"                          `base` is the base set, `system` the files readable by default\n"
+	"\n"
+	"Exit status: 0 done; 1 the profile is refused; 2 usage or input and output.\n";
+
+static int usage(const char *text, const char *what)
+{
+	fprintf(stderr, "cavec: %s%s\nTry: cavec --help\n", text, what);
+	return EXIT_TROUBLE;
+}
+
+static int not_built(const char *what)
+{
+	fprintf(stderr, "cavec: error: %s is not built yet [%s]\n", what, cave_code_name(CAVE_UNSUPPORTED));
+	return EXIT_TROUBLE;
+}
+
+static int print_version(void)
+{
+	printf("cavec %s (syscalls %s, system %s)\n", CAVE_VERSION, syscalls_version, system_set_version);
+	return EXIT_DONE;
+}
+
+static int list_system(void)
+{
+	for (size_t i = 0; i < system_set_size; i++)
+		printf("%-5s %-40s # %s\n", system_set[i].flags & CAVE_FILE_WRITE ? "write" : "read",
+		       system_set[i].path, system_set[i].reason);
+	return EXIT_DONE;
+}
+
+static int run_list(int argc, char **argv)
+{
+	if (argc > 1)
+		return usage("list takes one name", "");
+	if (argc == 1 && strcmp(argv[0], "system") == 0)
+		return list_system();
+	return syscalls_list(argc ? argv[0] : NULL, stdout);
+}
+
+static int run_dump(int argc, char **argv)
+{
+	if (argc != 1)
+		return usage("dump takes one artefact", "");
+	return dump_file(argv[0], stdout);
+}
+
+static int run_compile(int argc, char **argv)
+{
+	enum { OPT_EMIT = 256, OPT_ROOT, OPT_CAPABILITIES, OPT_VERSION };
+	static const struct option options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "emit", required_argument, NULL, OPT_EMIT },
+		{ "root", required_argument, NULL, OPT_ROOT },
+		{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, OPT_VERSION },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct compile_options o = { 0 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'o':
+			o.out = optarg;
+			break;
+		case OPT_EMIT:
+			if (strcmp(optarg, "c") == 0 || strcmp(optarg, "oci") == 0)
+				return not_built("--emit c and oci, for bare filters,");
+			if (strcmp(optarg, "bpf") != 0)
+				return usage("--emit takes bpf, not ", optarg);
+			break;
+		case OPT_ROOT:
+			o.root = optarg;
+			break;
+		case OPT_CAPABILITIES:
+			o.capabilities = optarg;
+			break;
+		case OPT_VERSION:
+			return print_version();
+		case 'h':
+			fputs(help, stdout);
+			return EXIT_DONE;
+		default:
+			return usage("see above", "");
+		}
+	}
+	if (optind + 1 != argc)
+		return usage(optind == argc ? "no profile is given" : "one profile at a time, please: ",
+			     optind == argc ? "" : argv[optind + 1]);
+	if (!o.out)
+		return usage("-o OUT is missing", "");
+	o.file = argv[optind];
+	return compile_file(&o);
+}
+
+static int finish(int status)
+{
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fputs("cavec: cannot write to the standard output\n", stderr);
+		return EXIT_TROUBLE;
+	}
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const later[] = { "lint", "diff", "explain", "fmt", "lsp" };
+
+	if (argc > 1 && strcmp(argv[1], "dump") == 0)
+		return finish(run_dump(argc - 2, argv + 2));
+	if (argc > 1 && strcmp(argv[1], "list") == 0)
+		return finish(run_list(argc - 2, argv + 2));
+	for (size_t i = 0; argc > 1 && i < sizeof later / sizeof *later; i++)
+		if (strcmp(argv[1], later[i]) == 0)
+			return not_built(later[i]);
+	return finish(run_compile(argc, argv));
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/object.h"
+
+#include <fcntl.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bpf/artefact.h"
+#include "bpf/sha256.h"
+
+enum { MAX_SECTIONS = 40, ALIGNMENT = 8 };
+
+struct section {
+	const char *name;
+	struct buffer data;
+	Elf64_Word type, link, info;
+	Elf64_Xword flags, entsize;
+};
+
+/* The file while it is laid out: sections in order, their names, and the symbols of the programs. */
+struct layout {
+	struct arena *arena;
+	struct section section[MAX_SECTIONS]; /* section[0] is the null section */
+	size_t n;
+	struct buffer names, symbols, strings;
+};
+
+static const char *const hook_section[] = {
+#define X(symbol, section, prog_type, attach_type) section,
+	CAVE_HOOKS(X)
+#undef X
+};
+
+const char *object_function(enum cave_hook hook)
+{
+	static const char *const names[] = {
+		"cave_connect4", "cave_connect6", "cave_sendmsg4", "cave_sendmsg6", "cave_bind4",
+		"cave_bind6",	 "cave_sock",	  "cave_egress",   "cave_ingress",
+	};
+	_Static_assert(sizeof names / sizeof *names == CAVE_HOOK_COUNT, "one name per hook");
+
+	return names[hook];
+}
+
+static struct section *add(struct layout *l, const char *name, Elf64_Word type, const void *data, size_t n)
+{
+	struct section *s = &l->section[l->n++];
+
+	s->name = name;
+	s->type = type;
+	s->data.arena = l->arena;
+	buffer_add(&s->data, data, n);
+	return s;
+}
+
+static Elf64_Word add_string(struct buffer *table, const char *s)
+{
+	size_t at = table->n;
+
+	buffer_add(table, s, strlen(s) + 1);
+	return (Elf64_Word)at;
+}
+
+static void add_symbol(struct layout *l, const char *name, size_t section, size_t size)
+{
+	Elf64_Sym symbol = {
+		.st_name = add_string(&l->strings, name),
+		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		.st_shndx = (Elf64_Half)section,
+		.st_size = size,
+	};
+
+	buffer_add(&l->symbols, &symbol, sizeof symbol);
+}
+
+static const char *add_programs(struct layout *l, const struct object_parts *parts)
+{
+	static const char license[] = "Dual MIT/GPL";
+	struct buffer btf = { .arena = l->arena }, ext = { .arena = l->arena };
+	const char *fault;
+
+	for (size_t i = 0; parts->hook && i < CAVE_HOOK_COUNT; i++) {
+		const struct hook_program *p = &parts->hook[i];
+
+		add_symbol(l, object_function(p->hook), l->n, p->n * sizeof *p->insn);
+		add(l, hook_section[p->hook], SHT_PROGBITS, p->insn, p->n * sizeof *p->insn)->flags =
+			SHF_ALLOC | SHF_EXECINSTR;
+	}
+	if (!parts->hook)
+		return NULL;
+	add(l, "license", SHT_PROGBITS, license, sizeof license)->flags = SHF_ALLOC | SHF_WRITE;
+	fault = btf_write(l->arena, parts, &btf, &ext);
+	if (fault)
+		return fault;
+	add(l, ".BTF", SHT_PROGBITS, btf.data, btf.n);
+	add(l, ".BTF.ext", SHT_PROGBITS, ext.data, ext.n);
+	return NULL;
+}
+
+/* cave.lines: for each line its number as uint32_t, its file's name and its text, both with their NUL. */
+static void add_lines(struct layout *l, const struct object_parts *parts)
+{
+	const struct sources *s = parts->sources;
+	struct section *lines = add(l, "cave.lines", SHT_PROGBITS, NULL, 0), *of_filter;
+
+	for (size_t i = 0; i < s->nlines; i++) {
+		buffer_add(&lines->data, &s->line[i].number, sizeof s->line[i].number);
+		buffer_add(&lines->data, s->line[i].file, strlen(s->line[i].file) + 1);
+		buffer_add(&lines->data, s->line[i].text, strlen(s->line[i].text) + 1);
+	}
+	of_filter = add(l, arena_printf(l->arena, "%s.lines", parts->filter_section), SHT_PROGBITS, NULL, 0);
+	buffer_add(&of_filter->data, parts->filter->line, parts->filter->n * sizeof *parts->filter->line);
+}
+
+static struct artefact_section view(const struct section *s)
+{
+	return (struct artefact_section){ s->name, s->data.data, s->data.n };
+}
+
+/* The identity over the sections just added; their order in the file does not matter to it. */
+static void add_identity(struct layout *l, const struct object_parts *parts)
+{
+	struct artefact_parts of = { .manifest = { 0 } };
+	uint8_t identity[CAVE_DIGEST_SIZE];
+
+	for (size_t i = 1; i < l->n; i++) {
+		const struct section *s = &l->section[i];
+
+		if (strcmp(s->name, "cave.manifest") == 0)
+			of.manifest = view(s);
+		if (strcmp(s->name, "cave.policy") == 0)
+			of.policy = view(s);
+		if (strcmp(s->name, parts->filter_section) == 0)
+			of.filter[ARTEFACT_X86_64] = view(s);
+		for (size_t hook = 0; hook < CAVE_HOOK_COUNT; hook++)
+			if (strcmp(s->name, hook_section[hook]) == 0)
+				of.program[hook] = view(s);
+	}
+	artefact_identity(&of, identity);
+	add(l, "cave.identity", SHT_PROGBITS, identity, sizeof identity);
+}
+
+/* The tables that ELF itself needs, and the digest, which is the last section of all. */
+static void add_tables(struct layout *l)
+{
+	static const uint8_t digest[CAVE_DIGEST_SIZE];
+	struct section *symtab = add(l, ".symtab", SHT_SYMTAB, l->symbols.data, l->symbols.n);
+
+	symtab->link = (Elf64_Word)l->n;
+	symtab->info = 1; /* the first global symbol */
+	symtab->entsize = sizeof(Elf64_Sym);
+	add(l, ".strtab", SHT_STRTAB, l->strings.data, l->strings.n);
+	add(l, ".shstrtab", SHT_STRTAB, NULL, 0);
+	add(l, "cave.digest", SHT_PROGBITS, digest, sizeof digest);
+}
+
+static size_t align(size_t n)
+{
+	return (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+/* Hands one section to the library at its place; returns the place after it. */
+static size_t place(Elf *elf, const struct section *s, Elf64_Word name, size_t at)
+{
+	Elf_Scn *scn = elf_newscn(elf);
+	Elf64_Shdr *header = scn ? elf64_getshdr(scn) : NULL;
+	Elf_Data *data = scn ? elf_newdata(scn) : NULL;
+
+	if (!header || !data)
+		return 0;
+	data->d_buf = s->data.data;
+	data->d_size = s->data.n;
+	data->d_align = ALIGNMENT;
+	data->d_type = ELF_T_BYTE;
+	data->d_version = EV_CURRENT;
+	header->sh_name = name;
+	header->sh_type = s->type;
+	header->sh_flags = s->flags;
+	header->sh_offset = at;
+	header->sh_size = s->data.n;
+	header->sh_link = s->link;
+	header->sh_info = s->info;
+	header->sh_addralign = ALIGNMENT;
+	header->sh_entsize = s->entsize;
+	return at + s->data.n;
+}
+
+/* Everything through libelf; the section headers stand right behind the ELF header, before all sections. */
+static const char *emit(struct layout *l, int fd)
+{
+	Elf *elf = elf_begin(fd, ELF_C_WRITE, NULL);
+	Elf64_Ehdr *header = elf ? elf64_newehdr(elf) : NULL;
+	struct section *names = NULL;
+	size_t at = sizeof(Elf64_Ehdr) + l->n * sizeof(Elf64_Shdr);
+	Elf64_Word name[MAX_SECTIONS];
+
+	if (!header)
+		return elf_errmsg(-1);
+	header->e_ident[EI_DATA] = ELFDATA2LSB;
+	header->e_type = ET_REL;
+	header->e_machine = EM_BPF;
+	header->e_version = EV_CURRENT;
+	header->e_shoff = sizeof *header;
+	elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
+	for (size_t i = 1; i < l->n; i++) {
+		name[i] = add_string(&l->names, l->section[i].name);
+		if (strcmp(l->section[i].name, ".shstrtab") == 0) {
+			names = &l->section[i];
+			header->e_shstrndx = (Elf64_Half)i;
+		}
+	}
+	names->data = l->names;
+	for (size_t i = 1; i < l->n; i++)
+		if (!(at = place(elf, &l->section[i], name[i], align(at))))
+			return elf_errmsg(-1);
+	if (elf_update(elf, ELF_C_WRITE) < 0)
+		return elf_errmsg(-1);
+	elf_end(elf);
+	return NULL;
+}
+
+/* Reads back what was written and fills in the digest over all bytes before it. */
+static const char *finish(int fd, struct buffer *out)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	void *data;
+
+	if (size < CAVE_DIGEST_SIZE)
+		return "the object file is too short";
+	data = arena_alloc(out->arena, (size_t)size);
+	if (pread(fd, data, (size_t)size, 0) != size)
+		return "cannot read the object file back";
+	out->data = data;
+	out->n = out->cap = (size_t)size;
+	sha256(out->data, out->n - CAVE_DIGEST_SIZE, (uint8_t *)out->data + out->n - CAVE_DIGEST_SIZE);
+	return NULL;
+}
+
+const char *object_write(struct arena *a, const struct object_parts *parts, struct buffer *out)
+{
+	struct layout *l = arena_alloc(a, sizeof *l);
+	static const Elf64_Sym null_symbol;
+	const char *fault;
+	int fd;
+
+	l->arena = l->names.arena = l->symbols.arena = l->strings.arena = a;
+	l->n = 1;
+	add_string(&l->names, "");
+	add_string(&l->strings, "");
+	buffer_add(&l->symbols, &null_symbol, sizeof null_symbol);
+	fault = add_programs(l, parts);
+	if (fault)
+		return fault;
+	add(l, parts->filter_section, SHT_PROGBITS, parts->filter->insn, parts->filter->n * sizeof *parts->filter->insn);
+	add_lines(l, parts);
+	add(l, "cave.policy", SHT_PROGBITS, parts->policy.data, parts->policy.n);
+	add(l, "cave.manifest", SHT_PROGBITS, parts->manifest.data, parts->manifest.n);
+	add_identity(l, parts);
+	add_tables(l);
+
+	elf_version(EV_CURRENT);
+	fd = memfd_create("object", MFD_CLOEXEC);
+	if (fd < 0)
+		return "cannot create a memory file";
+	fault = emit(l, fd);
+	if (!fault)
+		fault = finish(fd, out);
+	close(fd);
+	return fault;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool write_all(int fd, const char *data, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, data, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return false;
+		data += done;
+		n -= (size_t)done;
+	}
+	return true;
+}
+
+static bool write_through(const char *path, const void *data, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool good;
+
+	if (fd < 0)
+		return false;
+	good = write_all(fd, data, n);
+	return close(fd) == 0 && good;
+}
+
+/* A new file beside `path`, then a rename over it. */
+static bool replace(const char *path, const void *data, size_t n)
+{
+	size_t length = strlen(path);
+	char *temporary = malloc(length + sizeof ".XXXXXX");
+	mode_t mask = umask(0);
+	bool good = false;
+	int fd, error;
+
+	umask(mask);
+	if (!temporary)
+		return false;
+	memcpy(temporary, path, length);
+	memcpy(temporary + length, ".XXXXXX", sizeof ".XXXXXX");
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd >= 0) {
+		good = write_all(fd, data, n) && fchmod(fd, 0666 & ~mask) == 0;
+		good = close(fd) == 0 && good;
+		good = good && rename(temporary, path) == 0;
+		error = errno;
+		if (!good)
+			unlink(temporary);
+		errno = error;
+	}
+	free(temporary);
+	return good;
+}
+
+bool output_write(const char *path, const void *data, size_t n)
+{
+	char *target = realpath(path, NULL); /* through a link, to the file it names */
+	struct stat st;
+	bool good;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		errno = EISDIR;
+		good = !S_ISDIR(st.st_mode) && write_through(path, data, n);
+	} else {
+		good = replace(target ? target : path, data, n);
+	}
+	free(target);
+	return good;
+}
