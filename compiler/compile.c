@@ -143,6 +143,19 @@ static void remark_elsewhere(struct compile *c, const struct compile_options *o)
 	free(folder);
 }
 
+/* From file number `file` to the artefact; false after an error was recorded, or with *fault set. */
+static bool build(struct compile *c, const struct resolve_options *o, uint32_t file, struct buffer *out,
+		  const char **fault)
+{
+	resolve(c, o, file);
+	if (!c->diags.errors)
+		generate(c);
+	if (c->diags.errors)
+		return false;
+	*fault = assemble(c, out);
+	return !*fault;
+}
+
 static int run(struct compile *c, const struct compile_options *o)
 {
 	struct buffer artefact = { .arena = &c->arena };
@@ -163,33 +176,67 @@ static int run(struct compile *c, const struct compile_options *o)
 	file = loader_profile(&c->loader, o->file, &failed);
 	if (failed)
 		return trouble(o->file, strerror(errno));
-	if (file)
-		resolve(c, &options, file);
-	if (!c->diags.errors)
-		generate(c);
-	if (c->diags.errors)
+	if (!file)
 		return EXIT_REFUSED;
-	fault = assemble(c, &artefact);
-	if (fault)
-		return trouble(o->file, fault);
+	if (!build(c, &options, file, &artefact, &fault))
+		return fault ? trouble(o->file, fault) : EXIT_REFUSED;
 	remark_elsewhere(c, o);
 	if (!output_write(o->out, artefact.data, artefact.n))
 		return trouble(o->out, strerror(errno));
 	return EXIT_DONE;
 }
 
-int compile_file(const struct compile_options *o)
+static struct compile *begin(void)
 {
 	struct compile *c = calloc(1, sizeof *c);
-	int status;
 
-	if (!c)
-		return trouble(o->file, strerror(errno));
+	if (!c) {
+		fputs("cavec: out of memory\n", stderr);
+		exit(EXIT_TROUBLE);
+	}
 	sources_init(&c->sources, &c->arena);
 	diags_init(&c->diags, &c->sources);
-	status = run(c, o);
-	diags_print(&c->diags, stderr);
+	return c;
+}
+
+static void end(struct compile *c)
+{
 	arena_free(&c->arena);
 	free(c);
+}
+
+int compile_file(const struct compile_options *o)
+{
+	struct compile *c = begin();
+	int status = run(c, o);
+
+	diags_print(&c->diags, stderr);
+	end(c);
 	return status;
+}
+
+bool compile_text(const char *name, const char *text, size_t n, FILE *messages, void **out, size_t *size)
+{
+	struct compile *c = begin();
+	struct buffer artefact = { .arena = &c->arena };
+	struct resolve_options options;
+	const char *fault = NULL;
+	bool good;
+	uint32_t file = sources_add(&c->sources, arena_strdup(&c->arena, name), arena_strndup(&c->arena, text, n), n,
+				    (struct span){ 0 }, false);
+
+	capabilities_read(&c->arena, NULL, &options.capability, &options.ncapabilities);
+	good = build(c, &options, file, &artefact, &fault);
+	if (good) {
+		*out = malloc(artefact.n);
+		good = *out != NULL;
+		*size = artefact.n;
+		if (good)
+			memcpy(*out, artefact.data, artefact.n);
+	}
+	diags_print(&c->diags, messages);
+	if (fault)
+		fprintf(messages, "cavec: %s: %s\n", name, fault);
+	end(c);
+	return good;
 }

@@ -3,7 +3,9 @@
 #ifndef CAVE_COMPILER_COMPILE_H
 #define CAVE_COMPILER_COMPILE_H
 
-#include "bpf/credentials.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 
 /* Exit statuses of cavec. */
 enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_TROUBLE = 2 };
@@ -20,5 +22,11 @@ struct compile_options {
  * nothing was written: a file that was there before is untouched.
  */
 int compile_file(const struct compile_options *o);
+
+/*
+ * The same for a text in memory, under the built-in table, for tests and fuzzers; an include in it is refused.
+ * On success *out is a malloc'd artefact of *size bytes, which is the caller's; otherwise *out is untouched.
+ */
+bool compile_text(const char *name, const char *text, size_t n, FILE *messages, void **out, size_t *size);
 
 #endif

@@ -125,9 +125,14 @@ static void resolve_statements(struct resolver *r, const struct node *first);
 
 static void resolve_include(struct resolver *r, const struct node *n)
 {
-	uint32_t file = loader_include(r->loader, n->at.file, n->name, n->text);
 	struct node *statements;
+	uint32_t file;
 
+	if (!r->loader->root) {
+		diag_error(r->diags, CAVE_PROFILE_ESCAPES_ROOT, n->name, "this text has no folder to include from");
+		return;
+	}
+	file = loader_include(r->loader, n->at.file, n->name, n->text);
 	if (file && parse_statements(r->diags, file, &statements))
 		resolve_statements(r, statements);
 }
