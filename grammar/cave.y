@@ -338,6 +338,7 @@ compare:
 term:
   value
 | term '&' value { $$ = pair(p, N_MASK, @$, NULL, $1, $3); }
+| term '&' '(' term ')' { $$ = pair(p, N_MASK, @$, NULL, $1, $4); }
 | term '|' value { $$ = pair(p, N_UNION, @$, NULL, $1, $3); }
 
 value: cond_word { $$ = node(p, N_WORD, @$, $1, NULL); }
