@@ -55,10 +55,25 @@ static int do_vfork(char *const *arg)
 	return after_fork(pid);
 }
 
-/* The flags of clone, and a stack of its own where memory is shared. */
+/* Flags that leave the child a stack: not CLONE_VM. */
 static int clone_flags(char *const *arg)
 {
 	return after_fork(syscall(SYS_clone, strtoul(arg[0], NULL, 0) | SIGCHLD, 0, 0, 0, 0));
+}
+
+static int leave(void *unused)
+{
+	(void)unused;
+	_exit(0);
+}
+
+/* A process that shares our memory, with a stack of its own. */
+static int clone_memory(char *const *arg)
+{
+	static char stack[16384] __attribute__((aligned(16)));
+
+	(void)arg;
+	return after_fork(clone(leave, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL));
 }
 
 static int clone3_flags(char *const *arg)
@@ -197,6 +212,7 @@ const struct attempt child_attempts[] = {
 	{ "libc-fork", 0, libc_fork },
 	{ "vfork", 0, do_vfork },
 	{ "clone", 1, clone_flags },
+	{ "clone-memory", 0, clone_memory },
 	{ "clone3", 1, clone3_flags },
 	{ "spawn", 1, spawn },
 	{ "thread", 0, thread },
