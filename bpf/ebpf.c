@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An interpreter of the part of eBPF that the egress programs use, and its checker.
+ *
+ * What an instruction means is in the kernel's Documentation/bpf/standardization/instruction-set.rst.  Values
+ * carry their kind, as in the verifier: a number, the context, or a place in the stack.
+ */
+#include "bpf/vm.h"
+
+#include <string.h>
+
+enum { STACK_SIZE = 64, MAX_HELPER_SIZE = 64 };
+
+enum kind { UNSET, NUMBER, CONTEXT, STACK };
+
+struct machine {
+	uint64_t value[MAX_BPF_REG]; /* STACK: bytes below the frame pointer, as a negative number */
+	uint8_t kind[MAX_BPF_REG];
+	uint8_t stack[STACK_SIZE];
+	uint64_t written; /* which bytes of the stack hold something */
+};
+
+/* --- checking ------------------------------------------------------------------------------------ */
+
+static bool check_jump(const struct bpf_insn *insn, size_t n, size_t at)
+{
+	return insn->off >= 0 && (size_t)insn->off < n - at - 1;
+}
+
+static bool check_load_store(const struct bpf_insn *insn)
+{
+	switch (insn->code) {
+	case BPF_LDX | BPF_MEM | BPF_B:
+	case BPF_LDX | BPF_MEM | BPF_H:
+	case BPF_LDX | BPF_MEM | BPF_W:
+		return insn->imm == 0 && insn->dst_reg < BPF_REG_10;
+	case BPF_STX | BPF_MEM | BPF_W:
+		return insn->imm == 0;
+	default:
+		return false;
+	}
+}
+
+static bool check_alu(const struct bpf_insn *insn)
+{
+	if (insn->off || insn->dst_reg >= BPF_REG_10)
+		return false;
+	switch (insn->code) {
+	case BPF_ALU | BPF_MOV | BPF_X:
+	case BPF_ALU64 | BPF_MOV | BPF_X:
+		return insn->imm == 0;
+	case BPF_ALU | BPF_MOV | BPF_K:
+	case BPF_ALU | BPF_AND | BPF_K:
+	case BPF_ALU64 | BPF_ADD | BPF_K:
+		return insn->src_reg == 0;
+	case BPF_ALU | BPF_END | BPF_TO_BE:
+		return insn->src_reg == 0 && (insn->imm == 16 || insn->imm == 32);
+	default:
+		return false;
+	}
+}
+
+static bool check_control(const struct bpf_insn *insn, size_t n, size_t at)
+{
+	switch (insn->code) {
+	case BPF_JMP | BPF_JA:
+		return !insn->dst_reg && !insn->src_reg && !insn->imm && check_jump(insn, n, at);
+	case BPF_JMP32 | BPF_JEQ | BPF_K:
+	case BPF_JMP32 | BPF_JNE | BPF_K:
+	case BPF_JMP32 | BPF_JGE | BPF_K:
+	case BPF_JMP32 | BPF_JLT | BPF_K:
+		return !insn->src_reg && check_jump(insn, n, at);
+	case BPF_JMP | BPF_CALL:
+		return !insn->dst_reg && !insn->src_reg && !insn->off &&
+		       insn->imm == BPF_FUNC_skb_load_bytes;
+	case BPF_JMP | BPF_EXIT:
+		return !insn->dst_reg && !insn->src_reg && !insn->off && !insn->imm;
+	default:
+		return false;
+	}
+}
+
+static bool check_insn(const struct bpf_insn *insn, size_t n, size_t at)
+{
+	if (insn->dst_reg >= MAX_BPF_REG || insn->src_reg >= MAX_BPF_REG)
+		return false;
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_LDX:
+	case BPF_STX:
+		return check_load_store(insn);
+	case BPF_ALU:
+	case BPF_ALU64:
+		return check_alu(insn);
+	case BPF_JMP:
+	case BPF_JMP32:
+		return check_control(insn, n, at);
+	default:
+		return false;
+	}
+}
+
+bool ebpf_check(const struct bpf_insn *insn, size_t n, size_t *bad)
+{
+	size_t at = 0;
+
+	while (at < n && check_insn(&insn[at], n, at))
+		at++;
+	/* All jumps go forward, so a program that ends in exit ends there at the latest. */
+	if (n && at == n && insn[n - 1].code == (BPF_JMP | BPF_EXIT))
+		return true;
+	*bad = at < n ? at : n ? n - 1 : 0;
+	return false;
+}
+
+/* --- memory -------------------------------------------------------------------------------------- */
+
+static unsigned size_of(uint8_t code)
+{
+	return BPF_SIZE(code) == BPF_B ? 1 : BPF_SIZE(code) == BPF_H ? 2 : 4;
+}
+
+static uint64_t read_memory(const void *from, unsigned size)
+{
+	uint16_t h;
+	uint32_t w;
+
+	if (size == 1)
+		return *(const uint8_t *)from;
+	if (size == 2) {
+		memcpy(&h, from, sizeof h);
+		return h;
+	}
+	memcpy(&w, from, sizeof w);
+	return w;
+}
+
+/* The bytes [offset, offset + size) of the stack, offset negative: as bits of `written`; 0 if outside. */
+static uint64_t stack_bytes(int64_t offset, unsigned size)
+{
+	uint64_t bits = size >= 64 ? UINT64_MAX : ((uint64_t)1 << size) - 1;
+
+	if (offset < -STACK_SIZE || offset + (int64_t)size > 0)
+		return 0;
+	return bits << (STACK_SIZE + offset);
+}
+
+static bool load(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
+{
+	unsigned size = size_of(insn->code);
+	int64_t offset = (int64_t)m->value[insn->src_reg] + insn->off;
+	uint64_t bytes;
+
+	if (offset % size)
+		return false;
+	if (m->kind[insn->src_reg] == CONTEXT) {
+		if (offset < 0 || (size_t)offset + size > in->ctx_size)
+			return false;
+		m->value[insn->dst_reg] = read_memory((const char *)in->ctx + offset, size);
+	} else if (m->kind[insn->src_reg] == STACK) {
+		bytes = stack_bytes(offset, size);
+		if (!bytes || (m->written & bytes) != bytes)
+			return false;
+		m->value[insn->dst_reg] = read_memory(m->stack + STACK_SIZE + offset, size);
+	} else {
+		return false;
+	}
+	m->kind[insn->dst_reg] = NUMBER;
+	return true;
+}
+
+static bool store(struct machine *m, const struct bpf_insn *insn, struct ebpf_input *in)
+{
+	unsigned size = size_of(insn->code);
+	int64_t offset = (int64_t)m->value[insn->dst_reg] + insn->off;
+	uint32_t w = (uint32_t)m->value[insn->src_reg];
+	uint64_t bytes;
+
+	if (m->kind[insn->src_reg] != NUMBER || offset % size)
+		return false;
+	if (m->kind[insn->dst_reg] == CONTEXT) {
+		if (offset < 0 || (size_t)offset + size > in->ctx_size)
+			return false;
+		memcpy((char *)in->ctx + offset, &w, sizeof w);
+		return true;
+	}
+	bytes = m->kind[insn->dst_reg] == STACK ? stack_bytes(offset, size) : 0;
+	if (!bytes)
+		return false;
+	memcpy(m->stack + STACK_SIZE + offset, &w, sizeof w);
+	m->written |= bytes;
+	return true;
+}
+
+/* bpf_skb_load_bytes: 0, or -EFAULT with the buffer cleared (net/core/filter.c). */
+static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
+{
+	uint64_t offset = m->value[BPF_REG_2], size = m->value[BPF_REG_4];
+	int64_t to = (int64_t)m->value[BPF_REG_3];
+	uint64_t bytes;
+
+	if (m->kind[BPF_REG_1] != CONTEXT || m->value[BPF_REG_1] || m->kind[BPF_REG_2] != NUMBER ||
+	    m->kind[BPF_REG_3] != STACK || m->kind[BPF_REG_4] != NUMBER || !size || size > MAX_HELPER_SIZE)
+		return false;
+	bytes = stack_bytes(to, (unsigned)size);
+	if (!bytes || !in->packet)
+		return false;
+	m->written |= bytes;
+	if (offset <= in->packet_size && size <= in->packet_size - offset) {
+		memcpy(m->stack + STACK_SIZE + to, in->packet + offset, size);
+		m->value[BPF_REG_0] = 0;
+	} else {
+		memset(m->stack + STACK_SIZE + to, 0, size);
+		m->value[BPF_REG_0] = (uint64_t)-14;
+	}
+	m->kind[BPF_REG_0] = NUMBER;
+	memset(&m->kind[BPF_REG_1], UNSET, BPF_REG_5 - BPF_REG_1 + 1);
+	return true;
+}
+
+/* --- computing ----------------------------------------------------------------------------------- */
+
+static bool alu(struct machine *m, const struct bpf_insn *insn)
+{
+	uint64_t *dst = &m->value[insn->dst_reg];
+	uint8_t *kind = &m->kind[insn->dst_reg];
+
+	switch (insn->code) {
+	case BPF_ALU64 | BPF_MOV | BPF_X:
+		*dst = m->value[insn->src_reg];
+		*kind = m->kind[insn->src_reg];
+		return *kind != UNSET;
+	case BPF_ALU | BPF_MOV | BPF_X:
+		*dst = (uint32_t)m->value[insn->src_reg];
+		*kind = m->kind[insn->src_reg];
+		return *kind == NUMBER;
+	case BPF_ALU | BPF_MOV | BPF_K:
+		*dst = (uint32_t)insn->imm;
+		*kind = NUMBER;
+		return true;
+	case BPF_ALU | BPF_AND | BPF_K:
+		*dst = (uint32_t)*dst & (uint32_t)insn->imm;
+		return *kind == NUMBER;
+	case BPF_ALU64 | BPF_ADD | BPF_K:
+		/* The context moves by its fields' offsets only. */
+		*dst += (uint64_t)(int64_t)insn->imm;
+		return *kind == NUMBER || *kind == STACK;
+	case BPF_ALU | BPF_END | BPF_TO_BE:
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		*dst = insn->imm == 16 ? __builtin_bswap16((uint16_t)*dst) :
+					 __builtin_bswap32((uint32_t)*dst);
+#else
+		*dst = insn->imm == 16 ? (uint16_t)*dst : (uint32_t)*dst;
+#endif
+		return *kind == NUMBER;
+	default:
+		return false;
+	}
+}
+
+static bool holds(const struct machine *m, const struct bpf_insn *insn)
+{
+	uint32_t left = (uint32_t)m->value[insn->dst_reg], right = (uint32_t)insn->imm;
+
+	switch (BPF_OP(insn->code)) {
+	case BPF_JEQ:
+		return left == right;
+	case BPF_JNE:
+		return left != right;
+	case BPF_JGE:
+		return left >= right;
+	default: /* BPF_JLT */
+		return left < right;
+	}
+}
+
+/* One instruction that neither jumps nor ends the program. */
+static bool step(struct machine *m, const struct bpf_insn *insn, struct ebpf_input *in)
+{
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_LDX:
+		return load(m, insn, in);
+	case BPF_STX:
+		return store(m, insn, in);
+	case BPF_JMP:
+		return call_load_bytes(m, in);
+	default:
+		return alu(m, insn);
+	}
+}
+
+bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result, size_t *steps)
+{
+	struct machine m;
+	size_t count = 0;
+
+	memset(m.kind, UNSET, sizeof m.kind);
+	m.written = 0;
+	m.kind[BPF_REG_1] = CONTEXT;
+	m.value[BPF_REG_1] = 0;
+	m.kind[BPF_REG_10] = STACK;
+	m.value[BPF_REG_10] = 0;
+	for (size_t at = 0; at < n; at++) {
+		const struct bpf_insn *i = &insn[at];
+
+		count++;
+		if (BPF_CLASS(i->code) == BPF_JMP32) {
+			if (m.kind[i->dst_reg] != NUMBER)
+				return false;
+			at += holds(&m, i) ? (size_t)i->off : 0;
+		} else if (i->code == (BPF_JMP | BPF_JA)) {
+			at += (size_t)i->off;
+		} else if (i->code == (BPF_JMP | BPF_EXIT)) {
+			if (m.kind[BPF_REG_0] != NUMBER)
+				return false;
+			*result = m.value[BPF_REG_0];
+			if (steps)
+				*steps = count;
+			return true;
+		} else if (!step(&m, i, in)) {
+			return false;
+		}
+	}
+	return false;
+}

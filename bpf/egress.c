@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The egress programs, one per hook.  What each decides is in docs/egress.md.
+ *
+ * Registers: R6 the context, R7 the port, R8 an IPv4 address, R2-R5 an IPv6 address, R0 the protocol; all
+ * numbers in host order once judged.  The artefact is for little-endian machines, so network-order constants
+ * are written as such a machine loads them.
+ */
+#include "bpf/program.h"
+
+#include <linux/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "bpf/egress_asm.h"
+#include "bpf/egress_tree.h"
+
+#define RAW_LOOPBACK4 0x0100007fu /* 127.0.0.1 */
+#define RAW_LOOPBACK6 0x01000000u /* the last word of ::1 */
+#define RAW_MAPPED 0xffff0000u /* the third word of ::ffff:0:0/96 */
+#define RAW_FRAGMENT 0xff3fu /* IPv4 more-fragments and fragment offset */
+#define MULTICAST4 0xe0000000u /* 224.0.0.0; above it nothing is unicast */
+#define MULTICAST6 0xff000000u /* the first word of ff00::/8 */
+
+enum {
+	CTX = BPF_REG_6,
+	PORT = BPF_REG_7,
+	ADDR4 = BPF_REG_8,
+	PROTO = BPF_REG_0,
+	HEADER_SIZE = 24, /* up to the end of the IPv6 source; less than any TCP or UDP packet */
+	HEADER = -HEADER_SIZE, /* its place in the stack */
+	EXTRA = -32, /* two bytes beyond the network header */
+	TCP_FLAGS = 13, /* offset in the TCP header */
+	TCP_SYN = 0x02,
+	TCP_ACK = 0x10,
+};
+
+static const uint8_t addr4_reg[] = { ADDR4 };
+static const uint8_t addr6_reg[] = { BPF_REG_2, BPF_REG_3, BPF_REG_4, BPF_REG_5 };
+static const uint8_t port_reg[] = { PORT };
+
+/* The code that decides on the ports of one set. */
+struct ports_block {
+	bool used;
+	asm_label label;
+	line_id line; /* of the first address that leads to it */
+};
+
+/* One program while it is generated. */
+struct hook_gen {
+	struct assembler s;
+	const struct net_set *set;
+	bool proto[NET_PROTOS]; /* those that this hook judges */
+	asm_label allow, deny;
+	struct ports_block *ports; /* by port set */
+};
+
+#define SOCK_ADDR(field) ((int16_t)offsetof(struct bpf_sock_addr, field))
+#define SKB(field) ((int16_t)offsetof(struct __sk_buff, field))
+
+/* --- judging a destination ----------------------------------------------------------------------- */
+
+static bool grants(const struct net_set *set, int proto)
+{
+	return set->cell[proto][NET_V4].n || set->cell[proto][NET_V6].n;
+}
+
+static asm_label ports_label(struct hook_gen *g, const struct net_interval *v)
+{
+	struct ports_block *b = &g->ports[v->ports];
+
+	if (!b->used)
+		*b = (struct ports_block){ true, asm_new_label(&g->s), v->line };
+	return b->label;
+}
+
+static void add_segment(struct tree_segment *segment, size_t *n, enum net_family family, struct net_addr at,
+			asm_label leaf, line_id line)
+{
+	struct tree_segment *t = &segment[(*n)++];
+
+	*t = (struct tree_segment){ .leaf = leaf, .line = line };
+	if (family == NET_V4) {
+		t->start[0] = (uint32_t)at.lo;
+		return;
+	}
+	t->start[0] = (uint32_t)(at.hi >> 32);
+	t->start[1] = (uint32_t)at.hi;
+	t->start[2] = (uint32_t)(at.lo >> 32);
+	t->start[3] = (uint32_t)at.lo;
+}
+
+/* The address in registers is judged for one protocol: to the block of its ports, or refused. */
+static void judge_address(struct hook_gen *g, int proto, enum net_family family)
+{
+	const struct net_cell *c = &g->set->cell[proto][family];
+	struct tree_segment *segment = ARENA_ARRAY(g->s.arena, 2 * c->n + 1, struct tree_segment);
+	struct net_addr next = { 0, 0 };
+	bool wrapped = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct net_interval *v = &c->interval[i];
+
+		if (net_addr_cmp(v->lo, next))
+			add_segment(segment, &n, family, next, g->deny, v->line);
+		add_segment(segment, &n, family, v->lo, ports_label(g, v), v->line);
+		next = v->hi;
+		next.lo++;
+		next.hi += next.lo == 0;
+		wrapped = family == NET_V4 ? next.lo > UINT32_MAX : !next.lo && !next.hi;
+	}
+	if (!wrapped)
+		add_segment(segment, &n, family, next, g->deny, c->n ? c->interval[c->n - 1].line : 0);
+	if (family == NET_V4)
+		tree_emit(&g->s, addr4_reg, 1, segment, n);
+	else
+		tree_emit(&g->s, addr6_reg, 4, segment, n);
+}
+
+/* The address in registers is judged by the protocol in PROTO. */
+static void judge(struct hook_gen *g, enum net_family family)
+{
+	static const uint32_t number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
+
+	for (int proto = 0; proto < NET_PROTOS; proto++) {
+		asm_label other;
+
+		if (!g->proto[proto] || !grants(g->set, proto))
+			continue;
+		other = asm_new_label(&g->s);
+		asm_jump(&g->s, BPF_JMP32 | BPF_JNE | BPF_K, PROTO, number[proto], other);
+		judge_address(g, proto, family);
+		asm_place(&g->s, other);
+	}
+	asm_goto(&g->s, g->deny);
+}
+
+static void judge4(struct hook_gen *g)
+{
+	asm_host_order(&g->s, ADDR4, 32);
+	judge(g, NET_V4);
+}
+
+static void judge6(struct hook_gen *g)
+{
+	for (int w = 0; w < 4; w++)
+		asm_host_order(&g->s, addr6_reg[w], 32);
+	judge(g, NET_V6);
+}
+
+static void emit_ports(struct hook_gen *g, const struct net_portset *p, line_id line)
+{
+	struct tree_segment *segment = ARENA_ARRAY(g->s.arena, 2 * p->n + 1, struct tree_segment);
+	uint32_t next = 0;
+	size_t n = 0;
+
+	for (size_t k = 0; k < p->n; k++) {
+		if (p->range[k].lo != next)
+			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, g->deny, line);
+		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, p->range[k].lo }, g->allow, line);
+		next = p->range[k].hi + 1u;
+	}
+	if (next <= UINT16_MAX)
+		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, g->deny, line);
+	tree_emit(&g->s, port_reg, 1, segment, n);
+}
+
+/* One block for every set of ports that some address led to. */
+static void emit_port_blocks(struct hook_gen *g)
+{
+	for (uint32_t i = 0; i < g->set->nportsets; i++) {
+		if (!g->ports[i].used)
+			continue;
+		asm_place(&g->s, g->ports[i].label);
+		emit_ports(g, &g->set->portset[i], g->ports[i].line);
+	}
+}
+
+/* --- connect and sendmsg ------------------------------------------------------------------------- */
+
+static void jump_if(struct hook_gen *g, uint8_t op, uint8_t reg, uint32_t imm, asm_label to)
+{
+	asm_jump(&g->s, (uint8_t)(BPF_JMP32 | op | BPF_K), reg, imm, to);
+}
+
+static void set_field(struct hook_gen *g, uint8_t reg, uint32_t value, int16_t field)
+{
+	asm_set(&g->s, reg, value);
+	asm_store(&g->s, BPF_W, CTX, field, reg);
+}
+
+static void load_sock_addr(struct hook_gen *g)
+{
+	asm_move(&g->s, CTX, BPF_REG_1);
+	asm_load(&g->s, BPF_W, PORT, CTX, SOCK_ADDR(user_port));
+	asm_host_order(&g->s, PORT, 16);
+	asm_load(&g->s, BPF_W, PROTO, CTX, SOCK_ADDR(protocol));
+}
+
+/*
+ * A datagram sent with ancillary data on a connected socket names no address: the hook then sees zeroes
+ * (__cgroup_bpf_run_filter_sock_addr, kernel/bpf/cgroup.c), which the kernel lets nobody write.  Its peer was
+ * judged when the socket was connected.
+ */
+static void allow_connected(struct hook_gen *g, enum net_family family)
+{
+	asm_label addressed = asm_new_label(&g->s);
+
+	if (!grants(g->set, NET_UDP))
+		return;
+	jump_if(g, BPF_JNE, PORT, 0, addressed);
+	jump_if(g, BPF_JNE, PROTO, IPPROTO_UDP, g->deny);
+	if (family == NET_V4) {
+		jump_if(g, BPF_JNE, ADDR4, 0, g->deny);
+	} else {
+		for (int w = 0; w < 4; w++)
+			jump_if(g, BPF_JNE, addr6_reg[w], 0, g->deny);
+	}
+	asm_goto(&g->s, g->allow);
+	asm_place(&g->s, addressed);
+}
+
+static void gen_destination4(struct hook_gen *g, bool datagram)
+{
+	asm_label known = asm_new_label(&g->s);
+
+	load_sock_addr(g);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SOCK_ADDR(user_ip4));
+	if (datagram)
+		allow_connected(g, NET_V4);
+	jump_if(g, BPF_JNE, ADDR4, 0, known);
+	set_field(g, ADDR4, RAW_LOOPBACK4, SOCK_ADDR(user_ip4));
+	asm_place(&g->s, known);
+	judge4(g);
+}
+
+static void load_words(struct hook_gen *g, int16_t field)
+{
+	for (int w = 0; w < 4; w++)
+		asm_load(&g->s, BPF_W, addr6_reg[w], CTX, (int16_t)(field + 4 * w));
+}
+
+/*
+ * Judges the address in R2-R5, in network order: as IPv4 if it is mapped.  With `field`, the unspecified
+ * address is replaced by loopback there, as the kernel would do after the hook.
+ */
+static void judge_words(struct hook_gen *g, int16_t field, asm_label mapped)
+{
+	asm_label native = asm_new_label(&g->s), unspecified = asm_new_label(&g->s);
+
+	jump_if(g, BPF_JNE, addr6_reg[0], 0, native);
+	jump_if(g, BPF_JNE, addr6_reg[1], 0, native);
+	jump_if(g, BPF_JEQ, addr6_reg[2], 0, unspecified);
+	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
+	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_MOV | BPF_X,
+					   .dst_reg = ADDR4, .src_reg = addr6_reg[3] });
+	if (field) {
+		jump_if(g, BPF_JNE, ADDR4, 0, mapped);
+		set_field(g, ADDR4, RAW_LOOPBACK4, (int16_t)(field + 12));
+	}
+	asm_place(&g->s, mapped);
+	judge4(g);
+	asm_place(&g->s, unspecified);
+	if (field) {
+		jump_if(g, BPF_JNE, addr6_reg[3], 0, native);
+		set_field(g, addr6_reg[3], RAW_LOOPBACK6, (int16_t)(field + 12));
+	}
+	asm_place(&g->s, native);
+	judge6(g);
+}
+
+static void gen_destination6(struct hook_gen *g, bool datagram)
+{
+	load_sock_addr(g);
+	load_words(g, SOCK_ADDR(user_ip6));
+	if (datagram)
+		allow_connected(g, NET_V6);
+	judge_words(g, SOCK_ADDR(user_ip6), asm_new_label(&g->s));
+}
+
+static void gen_connect4(struct hook_gen *g)
+{
+	gen_destination4(g, false);
+}
+
+static void gen_connect6(struct hook_gen *g)
+{
+	gen_destination6(g, false);
+}
+
+static void gen_sendmsg4(struct hook_gen *g)
+{
+	g->proto[NET_TCP] = false;
+	gen_destination4(g, true);
+}
+
+static void gen_sendmsg6(struct hook_gen *g)
+{
+	g->proto[NET_TCP] = false;
+	gen_destination6(g, true);
+}
+
+/* --- bind and socket ----------------------------------------------------------------------------- */
+
+/* Refuses protocols that are not granted. */
+static void require_proto(struct hook_gen *g)
+{
+	asm_label granted = asm_new_label(&g->s);
+
+	if (grants(g->set, NET_TCP))
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_TCP, granted);
+	if (grants(g->set, NET_UDP))
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, granted);
+	asm_goto(&g->s, g->deny);
+	asm_place(&g->s, granted);
+}
+
+static void require_unicast4(struct hook_gen *g)
+{
+	asm_host_order(&g->s, ADDR4, 32);
+	jump_if(g, BPF_JGE, ADDR4, MULTICAST4, g->deny);
+	asm_goto(&g->s, g->allow);
+}
+
+static void gen_bind4(struct hook_gen *g)
+{
+	load_sock_addr(g);
+	jump_if(g, BPF_JNE, PORT, 0, g->deny);
+	require_proto(g);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SOCK_ADDR(user_ip4));
+	require_unicast4(g);
+}
+
+static void gen_bind6(struct hook_gen *g)
+{
+	asm_label native = asm_new_label(&g->s);
+
+	load_sock_addr(g);
+	jump_if(g, BPF_JNE, PORT, 0, g->deny);
+	require_proto(g);
+	load_words(g, SOCK_ADDR(user_ip6));
+	jump_if(g, BPF_JNE, addr6_reg[0], 0, native);
+	jump_if(g, BPF_JNE, addr6_reg[1], 0, native);
+	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
+	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_MOV | BPF_X,
+					   .dst_reg = ADDR4, .src_reg = addr6_reg[3] });
+	require_unicast4(g);
+	asm_place(&g->s, native);
+	asm_host_order(&g->s, addr6_reg[0], 32);
+	jump_if(g, BPF_JGE, addr6_reg[0], MULTICAST6, g->deny);
+	asm_goto(&g->s, g->allow);
+}
+
+static void allow_socket(struct hook_gen *g, uint32_t type, uint32_t protocol)
+{
+	asm_label other = asm_new_label(&g->s);
+
+	jump_if(g, BPF_JNE, BPF_REG_2, type, other);
+	jump_if(g, BPF_JEQ, BPF_REG_3, protocol, g->allow);
+	asm_place(&g->s, other);
+}
+
+/* Protocol 0 has been replaced by the type's own when this runs (inet_create, net/ipv4/af_inet.c). */
+static void gen_sock_create(struct hook_gen *g)
+{
+	asm_label inet = asm_new_label(&g->s);
+
+	asm_load(&g->s, BPF_W, BPF_REG_0, BPF_REG_1, offsetof(struct bpf_sock, family));
+	asm_load(&g->s, BPF_W, BPF_REG_2, BPF_REG_1, offsetof(struct bpf_sock, type));
+	asm_load(&g->s, BPF_W, BPF_REG_3, BPF_REG_1, offsetof(struct bpf_sock, protocol));
+	jump_if(g, BPF_JEQ, BPF_REG_0, AF_INET, inet);
+	jump_if(g, BPF_JNE, BPF_REG_0, AF_INET6, g->deny);
+	asm_place(&g->s, inet);
+	if (grants(g->set, NET_TCP))
+		allow_socket(g, SOCK_STREAM, IPPROTO_TCP);
+	if (grants(g->set, NET_UDP))
+		allow_socket(g, SOCK_DGRAM, IPPROTO_UDP);
+	asm_goto(&g->s, g->deny);
+}
+
+/* --- packets ------------------------------------------------------------------------------------- */
+
+/* bpf_skb_load_bytes(ctx, offset, stack + to, size); a packet that is shorter is refused. */
+static void load_bytes(struct hook_gen *g, uint32_t offset, int16_t to, uint32_t size)
+{
+	asm_move(&g->s, BPF_REG_1, CTX);
+	asm_set(&g->s, BPF_REG_2, offset);
+	asm_move(&g->s, BPF_REG_3, BPF_REG_10);
+	asm_emit(&g->s, (struct bpf_insn){
+				.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_3, .imm = to });
+	asm_set(&g->s, BPF_REG_4, size);
+	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_skb_load_bytes });
+	jump_if(g, BPF_JNE, BPF_REG_0, 0, g->deny);
+}
+
+/*
+ * Loads the network header.  IPv4 goes on below, IPv6 at `six`; anything else, IPv4 with options (source
+ * routes) and IPv4 fragments are refused.  The hook sees a datagram before it is cut and after it is whole
+ * again (ip_finish_output, net/ipv4/ip_output.c; ip_local_deliver, net/ipv4/ip_input.c).
+ */
+static void load_header(struct hook_gen *g, asm_label six)
+{
+	asm_label four = asm_new_label(&g->s);
+
+	asm_move(&g->s, CTX, BPF_REG_1);
+	load_bytes(g, 0, HEADER, HEADER_SIZE);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
+	jump_if(g, BPF_JEQ, BPF_REG_1, 0x45, four);
+	asm_emit(&g->s, (struct bpf_insn){
+				.code = BPF_ALU | BPF_AND | BPF_K, .dst_reg = BPF_REG_1, .imm = 0xf0 });
+	jump_if(g, BPF_JEQ, BPF_REG_1, 0x60, six);
+	asm_goto(&g->s, g->deny);
+	asm_place(&g->s, four);
+	asm_load(&g->s, BPF_H, BPF_REG_1, BPF_REG_10, HEADER + 6);
+	asm_emit(&g->s, (struct bpf_insn){
+				.code = BPF_ALU | BPF_AND | BPF_K, .dst_reg = BPF_REG_1, .imm = RAW_FRAGMENT });
+	jump_if(g, BPF_JNE, BPF_REG_1, 0, g->deny);
+}
+
+/*
+ * A packet that leaves: TCP or UDP without anything that re-aims it, from a socket whose peer is granted.  The
+ * packet's own destination is not judged: the host's firewall may have translated it by now (the resolver
+ * of container engines is reached in that way).
+ */
+static void gen_egress(struct hook_gen *g)
+{
+	asm_label six = asm_new_label(&g->s), peer = asm_new_label(&g->s), inet6 = asm_new_label(&g->s);
+	asm_label connected = asm_new_label(&g->s), mapped = asm_new_label(&g->s);
+
+	load_header(g, six);
+	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
+	asm_goto(&g->s, peer);
+	asm_place(&g->s, six);
+	/* Any extension header - a routing header above all - stands here as a protocol of its own. */
+	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 6);
+	asm_place(&g->s, peer);
+	require_proto(g);
+	asm_load(&g->s, BPF_W, PORT, CTX, SKB(remote_port));
+	asm_host_order(&g->s, PORT, 32);
+	/* Unconnected datagrams have no peer; sendmsg4 and sendmsg6 judged them. */
+	jump_if(g, BPF_JNE, PORT, 0, connected);
+	jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, g->allow);
+	asm_place(&g->s, connected);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET6, inet6);
+	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET, g->deny);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
+	asm_goto(&g->s, mapped);
+	asm_place(&g->s, inet6);
+	load_words(g, SKB(remote_ip6));
+	judge_words(g, 0, mapped);
+}
+
+/* TCP: no new connection comes in (SYN without ACK); what belongs to one that was made passes. */
+static void refuse_syn(struct hook_gen *g, uint32_t header)
+{
+	load_bytes(g, header + TCP_FLAGS, EXTRA, 1);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, EXTRA);
+	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_AND | BPF_K,
+					   .dst_reg = BPF_REG_1, .imm = TCP_SYN | TCP_ACK });
+	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN, g->deny);
+	asm_goto(&g->s, g->allow);
+}
+
+static void load_source_port(struct hook_gen *g, uint32_t header)
+{
+	load_bytes(g, header, EXTRA, 2);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
+	asm_host_order(&g->s, PORT, 16);
+	asm_set(&g->s, PROTO, IPPROTO_UDP);
+}
+
+/* By protocol, in R1: TCP is dealt with, UDP goes on below, the rest is refused. */
+static void split_protocols(struct hook_gen *g, uint32_t header)
+{
+	asm_label datagram = asm_new_label(&g->s);
+
+	if (!grants(g->set, NET_TCP)) {
+		jump_if(g, BPF_JNE, BPF_REG_1, IPPROTO_UDP, g->deny);
+		return;
+	}
+	jump_if(g, BPF_JEQ, BPF_REG_1, IPPROTO_UDP, datagram);
+	jump_if(g, BPF_JNE, BPF_REG_1, IPPROTO_TCP, g->deny);
+	refuse_syn(g, header);
+	asm_place(&g->s, datagram);
+}
+
+/* A packet that arrives: of a connection that was made, or a datagram from a granted peer. */
+static void gen_ingress(struct hook_gen *g)
+{
+	asm_label six = asm_new_label(&g->s);
+
+	g->proto[NET_TCP] = false;
+	load_header(g, six);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 9);
+	split_protocols(g, 20);
+	load_source_port(g, 20);
+	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
+	judge4(g);
+	asm_place(&g->s, six);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 6);
+	split_protocols(g, 40);
+	load_source_port(g, 40);
+	for (int w = 0; w < 4; w++)
+		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 8 + 4 * w));
+	judge6(g);
+}
+
+/* --- all of them --------------------------------------------------------------------------------- */
+
+static void (*const generator[CAVE_HOOK_COUNT])(struct hook_gen *g) = {
+	[CAVE_HOOK_CONNECT4] = gen_connect4,	   [CAVE_HOOK_CONNECT6] = gen_connect6,
+	[CAVE_HOOK_SENDMSG4] = gen_sendmsg4,	   [CAVE_HOOK_SENDMSG6] = gen_sendmsg6,
+	[CAVE_HOOK_BIND4] = gen_bind4,		   [CAVE_HOOK_BIND6] = gen_bind6,
+	[CAVE_HOOK_SOCK_CREATE] = gen_sock_create, [CAVE_HOOK_EGRESS] = gen_egress,
+	[CAVE_HOOK_INGRESS] = gen_ingress,
+};
+
+static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_hook hook,
+			  struct hook_program *out, struct gen_error *error)
+{
+	struct hook_gen g = { .set = set, .proto = { true, true } };
+
+	asm_init(&g.s, a);
+	g.allow = asm_new_label(&g.s);
+	g.deny = asm_new_label(&g.s);
+	g.ports = ARENA_ARRAY(a, set->nportsets + 1, struct ports_block);
+	generator[hook](&g);
+	emit_port_blocks(&g);
+	if (asm_is_used(&g.s, g.allow)) {
+		asm_place(&g.s, g.allow);
+		asm_return(&g.s, 1);
+	}
+	asm_place(&g.s, g.deny);
+	asm_return(&g.s, 0);
+	return asm_finish(&g.s, hook, out, error);
+}
+
+bool egress_generate(struct arena *a, const struct net_set *set, struct hook_program *out,
+		     struct gen_error *error)
+{
+	struct hook_program all[CAVE_HOOK_COUNT];
+
+	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++)
+		if (!generate_hook(a, set, (enum cave_hook)hook, &all[hook], error))
+			return false;
+	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++)
+		out[hook] = all[hook];
+	return true;
+}
