@@ -66,6 +66,9 @@ $(B)/gen/syscalls_table.h: compiler/syscalls.tbl compiler/syscalls_table.awk
 	@echo "  GEN   $@"
 	$(Q)awk -f compiler/syscalls_table.awk compiler/syscalls.tbl > $@.tmp && mv $@.tmp $@
 
+# embedded with .incbin, which the compiler's own dependencies do not see
+$(B)/compiler/syscalls_builtin.o: $(wildcard compiler/base/*.cave)
+
 $(B)/gen/%.o: $(B)/gen/%.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -Wall -Wno-unused -MMD -MP -c -o $@ $<
