@@ -116,18 +116,29 @@ static struct step *result_step(struct generator *g, struct sys_result r, line_i
 
 /* --- questions ------------------------------------------------------------------------------------ */
 
-/* The order in which they are asked: by argument; high half, low half as it is, own pid, low half masked. */
+/* High half first; then what leaves the low half loaded: as it is, own pid, one bit; several bits last. */
+static int question_class(const struct question *q)
+{
+	if (q->wide)
+		return 0;
+	if (q->self)
+		return 2;
+	if (q->mask == UINT32_MAX)
+		return 1;
+	return (q->mask & (q->mask - 1)) == 0 ? 3 : 4;
+}
+
+/* The order in which they are asked.  0: about the same bits. */
 static int compare_questions(const struct question *a, const struct question *b)
 {
-	int a_class = a->wide ? 0 : a->self ? 2 : a->mask == UINT32_MAX ? 1 : 3;
-	int b_class = b->wide ? 0 : b->self ? 2 : b->mask == UINT32_MAX ? 1 : 3;
+	int a_class = question_class(a), b_class = question_class(b);
 
 	if (a->arg != b->arg)
 		return a->arg < b->arg ? -1 : 1;
 	if (a_class != b_class)
 		return a_class < b_class ? -1 : 1;
 	if (a->mask != b->mask)
-		return a->mask < b->mask ? -1 : 1;
+		return a->mask > b->mask ? -1 : 1;
 	return 0;
 }
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Embeds the built-in syscall sets.  The paths are from the top folder, where the Makefile runs. */
+#include "compiler/syscalls_builtin.h"
+
+#define EMBED(symbol, file)                                                                        \
+	__asm__(".pushsection .rodata\n"                                                           \
+		".global " #symbol ", " #symbol "_end\n" #symbol ":\n"                             \
+		".incbin \"" file "\"\n" #symbol "_end:\n"                                         \
+		".byte 0\n"                                                                        \
+		".popsection\n");                                                                  \
+	extern const char symbol[], symbol##_end[]
+
+EMBED(cave_base, "compiler/base/base.cave");
+EMBED(cave_base_network, "compiler/base/network.cave");
+EMBED(cave_base_tcp, "compiler/base/tcp.cave");
+EMBED(cave_base_udp, "compiler/base/udp.cave");
+
+struct builtin_text builtin_text(enum builtin which)
+{
+	switch (which) {
+	case BUILTIN_NETWORK:
+		return (struct builtin_text){ "<network>", cave_base_network,
+					      (size_t)(cave_base_network_end - cave_base_network) };
+	case BUILTIN_TCP:
+		return (struct builtin_text){ "<tcp>", cave_base_tcp, (size_t)(cave_base_tcp_end - cave_base_tcp) };
+	case BUILTIN_UDP:
+		return (struct builtin_text){ "<udp>", cave_base_udp, (size_t)(cave_base_udp_end - cave_base_udp) };
+	default: break;
+	}
+	return (struct builtin_text){ "<base>", cave_base, (size_t)(cave_base_end - cave_base) };
+}

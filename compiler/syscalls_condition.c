@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Conditions on arguments become alternatives of tests: negations go down to the comparisons, a comparison
+ * becomes the set of register values that satisfy it.
+ */
+#include "compiler/syscalls_condition.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct span nowhere;
+
+struct context {
+	struct diags *diags;
+	struct arena *arena;
+	const char *call;
+	const struct syscall_arg *args; /* NULL: nothing is known of this call's arguments */
+	bool builtin;
+	bool failed;
+};
+
+/* One side of a comparison. */
+struct term {
+	bool is_arg, is_self;
+	unsigned arg;
+	enum arg_type type;
+	uint64_t mask; /* of an argument: the bits that are looked at */
+	int64_t value; /* of a constant; above INT64_MAX only with `huge` */
+	bool huge;
+};
+
+/* Ascending, disjoint. */
+struct ranges {
+	struct sys_range *item;
+	size_t n;
+};
+
+__attribute__((format(printf, 4, 5))) static void fail(struct context *c, enum cave_code code, const struct node *n,
+						       const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	diag_error(c->diags, code, n->at, "%s", arena_vprintf(c->arena, format, ap));
+	va_end(ap);
+	c->failed = true;
+}
+
+/* --- terms ---------------------------------------------------------------------------------------- */
+
+static bool type_is_wide(enum arg_type t)
+{
+	return t == ARG_LONG || t == ARG_ULONG;
+}
+
+static bool type_is_signed(enum arg_type t)
+{
+	return t == ARG_INT || t == ARG_LONG;
+}
+
+static uint64_t type_mask(enum arg_type t)
+{
+	return type_is_wide(t) ? UINT64_MAX : UINT32_MAX;
+}
+
+static bool parse_argument(struct context *c, const struct node *n, struct term *out)
+{
+	for (unsigned i = 0; c->args && i < SYS_ARGS && c->args[i].name; i++) {
+		if (strcmp(c->args[i].name, n->text) != 0)
+			continue;
+		if (c->args[i].type == ARG_POINTER)
+			fail(c, CAVE_VALUE, n, "'%s' of %s is a pointer: a filter sees the register, not what it points to",
+			     n->text, c->call);
+		*out = (struct term){ .is_arg = true, .arg = i, .type = c->args[i].type,
+				      .mask = type_mask(c->args[i].type) };
+		return true;
+	}
+	return false;
+}
+
+/* Decimal or 0x; a leading zero would be read as octal by some and as decimal by others. */
+static bool parse_number(struct context *c, const struct node *n, struct term *out)
+{
+	const char *digits = n->text + (n->text[0] == '-');
+	bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+	uint64_t v;
+	char *end;
+
+	if (digits[0] < '0' || digits[0] > '9')
+		return false;
+	errno = 0;
+	v = strtoull(digits, &end, hex ? 16 : 10);
+	if (*end || errno || (hex && !digits[2]) || (digits != n->text && v > INT64_MAX) ||
+	    (!hex && digits[0] == '0' && digits[1]))
+		fail(c, CAVE_VALUE, n, "'%s' is no number (decimal, or hexadecimal with 0x)", n->text);
+	*out = (struct term){ .value = digits != n->text ? -(int64_t)v : (int64_t)v,
+			      .huge = digits == n->text && v > INT64_MAX };
+	return true;
+}
+
+static const char *candidate(const void *context, size_t i)
+{
+	const struct context *c = context;
+	size_t args = 0;
+
+	while (c->args && args < SYS_ARGS && c->args[args].name)
+		args++;
+	return i < args ? c->args[i].name : syscall_constant_name(i - args);
+}
+
+static struct term parse_word(struct context *c, const struct node *n)
+{
+	struct term t = { 0 };
+	uint64_t v;
+	const char *near;
+
+	if (parse_argument(c, n, &t) || parse_number(c, n, &t))
+		return t;
+	if (c->builtin && strcmp(n->text, "self") == 0)
+		return (struct term){ .is_self = true };
+	if (syscall_constant(n->text, &v))
+		return (struct term){ .value = (int64_t)v };
+	near = did_you_mean(n->text, candidate, c);
+	fail(c, CAVE_UNKNOWN_NAME, n, "'%s' is neither an argument of %s nor a known constant%s%s%s", n->text, c->call,
+	     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return t;
+}
+
+static struct term parse_term(struct context *c, const struct node *n)
+{
+	struct term left, right;
+
+	if (n->kind == N_WORD)
+		return parse_word(c, n);
+	left = parse_term(c, n->kids);
+	right = parse_term(c, n->kids->next);
+	if (right.is_arg || right.is_self || left.is_self || (left.is_arg && n->kind == N_UNION))
+		fail(c, CAVE_VALUE, n, "an argument can be masked with a constant (flags & 0x40), nothing else");
+	if (left.is_arg)
+		left.mask &= (uint64_t)right.value;
+	else if (n->kind == N_MASK)
+		left.value &= right.value;
+	else
+		left.value |= right.value;
+	return left;
+}
+
+/* --- sets of values ------------------------------------------------------------------------------- */
+
+static struct ranges one_range(struct context *c, uint64_t lo, uint64_t hi)
+{
+	struct ranges r = { ARENA_ARRAY(c->arena, 1, struct sys_range), 1 };
+
+	r.item[0] = (struct sys_range){ lo, hi };
+	return r;
+}
+
+static struct ranges complement(struct context *c, struct ranges r, uint64_t max)
+{
+	struct ranges out = { ARENA_ARRAY(c->arena, r.n + 1, struct sys_range), 0 };
+	uint64_t next = 0;
+
+	for (size_t i = 0; i < r.n; i++) {
+		if (r.item[i].lo > next)
+			out.item[out.n++] = (struct sys_range){ next, r.item[i].lo - 1 };
+		if (r.item[i].hi == max)
+			return out;
+		next = r.item[i].hi + 1;
+	}
+	out.item[out.n++] = (struct sys_range){ next, max };
+	return out;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct sys_range *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Sorts the ranges and joins those that touch. */
+static void tidy(struct ranges *r)
+{
+	size_t kept = 0;
+
+	qsort(r->item, r->n, sizeof *r->item, compare_ranges);
+	for (size_t i = 1; i < r->n; i++) {
+		struct sys_range *last = &r->item[kept];
+
+		if (last->hi == UINT64_MAX || r->item[i].lo <= last->hi + 1)
+			last->hi = r->item[i].hi > last->hi ? r->item[i].hi : last->hi;
+		else
+			r->item[++kept] = r->item[i];
+	}
+	r->n = r->n ? kept + 1 : 0;
+}
+
+static struct ranges unite(struct context *c, const struct sys_range *a, size_t na, const struct sys_range *b,
+			   size_t nb)
+{
+	struct ranges r = { ARENA_ARRAY(c->arena, na + nb + 1, struct sys_range), na + nb };
+
+	if (na)
+		memcpy(r.item, a, na * sizeof *a);
+	if (nb)
+		memcpy(r.item + na, b, nb * sizeof *b);
+	tidy(&r);
+	return r;
+}
+
+/* The register value of a constant that is compared with an argument; an error if it cannot have it. */
+static uint64_t register_value(struct context *c, const struct node *n, const struct term *arg,
+			       const struct term *constant, bool ordered)
+{
+	bool wide = type_is_wide(arg->type), is_signed = type_is_signed(arg->type);
+	int64_t v = constant->value;
+	bool fits;
+
+	if (constant->is_arg || constant->is_self)
+		fail(c, CAVE_VALUE, n, "an argument is compared with a constant");
+	if (wide)
+		fits = is_signed ? !constant->huge || !ordered : v >= 0 || constant->huge;
+	else
+		fits = !constant->huge && v <= (is_signed && ordered ? INT32_MAX : (int64_t)UINT32_MAX) &&
+		       v >= (is_signed ? INT32_MIN : 0);
+	if (!fits)
+		fail(c, CAVE_VALUE, n, "this is no value of '%s' of %s (%s, %s)", c->args[arg->arg].name, c->call,
+		     wide ? "64 bits" : "32 bits", is_signed ? "signed" : "unsigned");
+	return (uint64_t)v & type_mask(arg->type);
+}
+
+/* The values below (or up to) `v`, in the order of the argument's type. */
+static struct ranges values_below(struct context *c, const struct term *arg, uint64_t v, bool inclusive)
+{
+	uint64_t max = type_mask(arg->type), sign = max / 2 + 1;
+	struct ranges r = { ARENA_ARRAY(c->arena, 2, struct sys_range), 0 };
+	/* In the biased order of signed values, the smallest of them is 0. */
+	uint64_t biased = type_is_signed(arg->type) ? v ^ sign : v;
+
+	if (!inclusive && biased-- == 0)
+		return r;
+	if (!type_is_signed(arg->type)) {
+		r.item[r.n++] = (struct sys_range){ 0, biased };
+	} else if (biased < sign) {
+		r.item[r.n++] = (struct sys_range){ sign, biased ^ sign };
+	} else {
+		r.item[r.n++] = (struct sys_range){ 0, biased ^ sign };
+		r.item[r.n++] = (struct sys_range){ sign, max };
+		tidy(&r);
+	}
+	return r;
+}
+
+static struct ranges compare_values(struct context *c, const char *op, const struct term *arg, uint64_t v)
+{
+	uint64_t max = type_mask(arg->type);
+
+	if (strcmp(op, "==") == 0)
+		return one_range(c, v, v);
+	if (strcmp(op, "!=") == 0)
+		return complement(c, one_range(c, v, v), max);
+	if (op[0] == '<')
+		return values_below(c, arg, v, op[1] == '=');
+	return complement(c, values_below(c, arg, v, op[1] != '='), max);
+}
+
+/* --- alternatives --------------------------------------------------------------------------------- */
+
+static struct alternatives one_test(struct context *c, struct sys_test test)
+{
+	struct sys_test *t = ARENA_ARRAY(c->arena, 1, struct sys_test);
+	struct alternative *item = ARENA_ARRAY(c->arena, 1, struct alternative);
+
+	*t = test;
+	*item = (struct alternative){ t, 1 };
+	return (struct alternatives){ item, 1 };
+}
+
+static struct alternatives range_test(struct context *c, const struct term *arg, struct ranges r, bool negate)
+{
+	uint64_t max = type_mask(arg->type);
+
+	if (negate)
+		r = complement(c, r, max);
+	if (r.n == 0)
+		return (struct alternatives){ NULL, 0 };
+	return one_test(c, (struct sys_test){ .arg = (uint8_t)arg->arg, .width = type_is_wide(arg->type) ? 64 : 32,
+					      .mask = arg->mask, .range = r.item, .nranges = r.n });
+}
+
+static bool same_register(const struct sys_test *a, const struct sys_test *b)
+{
+	return a->arg == b->arg && a->width == b->width && a->mask == b->mask && !a->self && !b->self;
+}
+
+/* Both; what is left of two single tests of the same register is one. */
+static struct alternatives either(struct context *c, struct alternatives a, struct alternatives b)
+{
+	struct alternative *item = ARENA_ARRAY(c->arena, a.n + b.n + 1, struct alternative);
+
+	if (a.n == 1 && b.n == 1 && a.item->n == 1 && b.item->n == 1 && same_register(a.item->test, b.item->test)) {
+		const struct sys_test *x = a.item->test, *y = b.item->test;
+		struct ranges r = unite(c, x->range, x->nranges, y->range, y->nranges);
+		struct sys_test both = *x;
+
+		both.range = r.item;
+		both.nranges = r.n;
+		return one_test(c, both);
+	}
+	if (a.n)
+		memcpy(item, a.item, a.n * sizeof *item);
+	if (b.n)
+		memcpy(item + a.n, b.item, b.n * sizeof *item);
+	return (struct alternatives){ item, a.n + b.n };
+}
+
+static struct alternative conjunction(struct context *c, const struct alternative *a, const struct alternative *b)
+{
+	struct sys_test *test = ARENA_ARRAY(c->arena, a->n + b->n + 1, struct sys_test);
+
+	if (a->n)
+		memcpy(test, a->test, a->n * sizeof *test);
+	if (b->n)
+		memcpy(test + a->n, b->test, b->n * sizeof *test);
+	return (struct alternative){ test, a->n + b->n };
+}
+
+static struct alternatives both(struct context *c, struct alternatives a, struct alternatives b)
+{
+	struct alternative *item = ARENA_ARRAY(c->arena, a.n * b.n + 1, struct alternative);
+
+	for (size_t i = 0; i < a.n; i++)
+		for (size_t j = 0; j < b.n; j++)
+			item[i * b.n + j] = conjunction(c, &a.item[i], &b.item[j]);
+	return (struct alternatives){ item, a.n * b.n };
+}
+
+static const struct alternatives nothing;
+
+static struct alternatives resolve_self(struct context *c, const struct node *n, const struct term *arg, bool negate)
+{
+	if (negate || strcmp(n->text, "==") != 0 || type_is_wide(arg->type) || arg->mask != UINT32_MAX)
+		fail(c, CAVE_VALUE, n, "'self' can only be compared for equality");
+	return one_test(c, (struct sys_test){ .arg = (uint8_t)arg->arg, .width = 32, .self = true, .mask = UINT32_MAX });
+}
+
+static struct alternatives resolve_compare(struct context *c, const struct node *n, bool negate)
+{
+	struct term left = parse_term(c, n->kids), right = parse_term(c, n->kids->next);
+	uint64_t v;
+
+	if (!left.is_arg && !c->failed)
+		fail(c, CAVE_VALUE, n->kids, "the left side of a comparison is an argument of %s", c->call);
+	if (c->failed)
+		return nothing;
+	if (right.is_self)
+		return resolve_self(c, n, &left, negate);
+	v = register_value(c, n->kids->next, &left, &right, n->text[0] == '<' || n->text[0] == '>');
+	if ((n->text[0] == '=' || n->text[0] == '!') && (v & ~left.mask) != 0)
+		fail(c, CAVE_VALUE, n, "the mask leaves nothing that could equal this value");
+	if (c->failed)
+		return nothing;
+	return range_test(c, &left, compare_values(c, n->text, &left, v), negate);
+}
+
+/* A value, or a range of numbers `1000-1063`, as one range. */
+static struct sys_range parse_value_range(struct context *c, const struct node *n, const struct term *arg)
+{
+	const char *dash = n->kind == N_WORD ? strchr(n->text + (n->text[0] != 0), '-') : NULL;
+	struct node lo = *n, hi = *n;
+	struct term from, to;
+	uint64_t v;
+
+	if (!dash || n->text[0] < '0' || n->text[0] > '9') {
+		from = parse_term(c, n);
+		v = c->failed ? 0 : register_value(c, n, arg, &from, false);
+		return (struct sys_range){ v, v };
+	}
+	lo.text = arena_strndup(c->arena, n->text, (size_t)(dash - n->text));
+	hi.text = dash + 1;
+	from = parse_term(c, &lo);
+	to = parse_term(c, &hi);
+	if (!c->failed && from.value > to.value)
+		fail(c, CAVE_VALUE, n, "the range '%s' is empty", n->text);
+	if (c->failed)
+		return (struct sys_range){ 0, 0 };
+	return (struct sys_range){ register_value(c, n, arg, &from, true), register_value(c, n, arg, &to, true) };
+}
+
+static struct alternatives resolve_in(struct context *c, const struct node *n, bool negate)
+{
+	struct term left = parse_term(c, n->kids);
+	struct ranges r = { NULL, 0 };
+	size_t cap = 0;
+
+	if (!left.is_arg && !c->failed)
+		fail(c, CAVE_VALUE, n->kids, "the left side of 'in' is an argument of %s", c->call);
+	for (const struct node *v = n->kids->next; v && !c->failed; v = v->next)
+		*ARENA_PUSH(c->arena, r.item, r.n, cap) = parse_value_range(c, v, &left);
+	if (c->failed)
+		return nothing;
+	tidy(&r);
+	return range_test(c, &left, r, negate);
+}
+
+static struct alternatives resolve_truth(struct context *c, const struct node *n, bool negate)
+{
+	struct term t = parse_term(c, n->kids);
+
+	if (!t.is_arg && !c->failed)
+		fail(c, CAVE_VALUE, n, "a condition looks at an argument of %s", c->call);
+	if (c->failed)
+		return nothing;
+	return range_test(c, &t, one_range(c, 1, type_mask(t.type)), negate);
+}
+
+static struct alternatives resolve(struct context *c, const struct node *n, bool negate)
+{
+	struct alternatives a, b;
+
+	switch (n->kind) {
+	case N_NOT: return resolve(c, n->kids, !negate);
+	case N_COMPARE: return resolve_compare(c, n, negate);
+	case N_IN: return resolve_in(c, n, negate);
+	case N_TRUTH: return resolve_truth(c, n, negate);
+	default: break;
+	}
+	a = resolve(c, n->kids, negate);
+	b = resolve(c, n->kids->next, negate);
+	if (c->failed)
+		return nothing;
+	a = (n->kind == N_OR) != negate ? either(c, a, b) : both(c, a, b);
+	if (a.n > ALTERNATIVES_MAX)
+		fail(c, CAVE_VALUE, n, "the condition has more than %d alternatives when written out", ALTERNATIVES_MAX);
+	return c->failed ? nothing : a;
+}
+
+bool condition_resolve(struct diags *d, struct arena *a, const char *call, const struct node *condition, bool builtin,
+		       struct alternatives *out)
+{
+	struct context c = { d, a, call, syscall_args(call), builtin, false };
+	struct alternatives result;
+
+	if (!c.args) {
+		diag_note(d, diag_error(d, CAVE_UNSUPPORTED, condition->at, "the arguments of %s are not known", call),
+			  nowhere, "a condition needs the name and the type of the argument");
+		return false;
+	}
+	result = resolve(&c, condition, false);
+	if (c.failed)
+		return false;
+	*out = result;
+	return true;
+}
