@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/env.h"
+
+#include <string.h>
+
+#include "bpf/credentials.h"
+
+/* What is set where the profile says nothing: the caller's value if `inherited` and it has one. */
+static const struct {
+	const char *name, *value;
+	bool inherited;
+} defaults[] = {
+	{ "LANG", "C.UTF-8", true },
+	{ "LC_ALL", "C.UTF-8", true },
+	{ "PATH", "/usr/local/bin:/usr/bin:/bin", false },
+	{ "TZ", "UTC", true },
+};
+
+static bool is_env(const struct artefact_record *record)
+{
+	return record->type >= CAVE_RECORD_CREDENTIAL && record->type <= CAVE_RECORD_ENV_SET;
+}
+
+static char *name_of(struct memory *m, const struct artefact_record *record)
+{
+	return memory_string(m, record->payload, strnlen(record->payload, record->length));
+}
+
+static const char *capability_of(const char *name)
+{
+	size_t n;
+	const struct credential *table = credentials_builtin(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(table[i].name, name))
+			return table[i].capability;
+	return NULL;
+}
+
+static bool may_be_granted(unsigned type, const char *name)
+{
+	switch (type) {
+	case CAVE_RECORD_CREDENTIAL:
+		return capability_of(name) && !credential_denied(name);
+	case CAVE_RECORD_ENV_PASS:
+		return !credential_looks_like(name) &&
+		       (!credential_denied(name) || env_pass_excepted(name));
+	default:
+		return true;
+	}
+}
+
+bool env_check(struct memory *m, const struct artefact *a, struct refusal *r)
+{
+	const char *first = NULL;
+	struct artefact_record record;
+	unsigned n = 0;
+
+	for (size_t at = 0; artefact_next(a, &at, &record);) {
+		const char *name, *capability;
+
+		if (!is_env(&record))
+			continue;
+		n++;
+		name = name_of(m, &record);
+		if (!may_be_granted(record.type, name))
+			return refuse(r, CAVE_CREDENTIAL_NOT_ALLOWLISTED,
+				      "variable %u of the policy's environment (of the kind '%s') is one "
+				      "that this host does not give to a tool",
+				      n, record.type == CAVE_RECORD_CREDENTIAL ? "credential" : "pass");
+		capability = capability_of(name);
+		if (capability && first && strcmp(capability, first))
+			return refuse(r, CAVE_CREDENTIAL_AMBIGUOUS,
+				      "variable %u of the policy's environment belongs to another "
+				      "capability than the credential before it",
+				      n);
+		first = first ? first : capability;
+	}
+	return true;
+}
+
+const char *env_get(char *const *environment, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *environment; environment++)
+		if (!strncmp(*environment, name, n) && (*environment)[n] == '=')
+			return *environment + n + 1;
+	return NULL;
+}
+
+/* A value that is set, with the workspace put where its byte stands. */
+static char *expand(struct memory *m, const char *value, size_t n, const char *workspace)
+{
+	size_t length = 0, path = workspace ? strlen(workspace) : 0;
+	char *out, *to;
+
+	for (size_t i = 0; i < n; i++)
+		length += value[i] == CAVE_ENV_WORKSPACE_BYTE ? path : 1;
+	to = out = memory_take(m, length + 1);
+	for (size_t i = 0; i < n; i++) {
+		if (value[i] != CAVE_ENV_WORKSPACE_BYTE) {
+			*to++ = value[i];
+		} else if (path) {
+			memcpy(to, workspace, path);
+			to += path;
+		}
+	}
+	*to = 0;
+	return out;
+}
+
+/* *value is NULL where the caller has nothing to pass. */
+static bool value_of(struct memory *m, const struct artefact_record *record, const char *name,
+		     char *const *caller, const char *workspace, const char **value, struct refusal *r)
+{
+	size_t skip = strlen(name) + 1;
+
+	if (record->type == CAVE_RECORD_ENV_SET) {
+		if (record->flags & CAVE_ENV_WORKSPACE && !workspace)
+			return refuse(r, CAVE_POLICY_INVALID,
+				      "the policy sets %s to a place in the workspace and grants none",
+				      name);
+		*value = expand(m, record->payload + skip, record->length - skip, workspace);
+		return true;
+	}
+	*value = env_get(caller, name);
+	if (record->type == CAVE_RECORD_CREDENTIAL && (!*value || !**value))
+		return refuse(r, CAVE_CREDENTIAL_MISSING,
+			      "the policy grants %s and it is not set in the caller's environment", name);
+	return true;
+}
+
+static bool add(struct memory *m, const struct artefact_record *record, char *const *caller,
+		const char *workspace, char ***end, struct refusal *r)
+{
+	const char *name = name_of(m, record), *value = NULL, *fault = NULL;
+
+	if (!value_of(m, record, name, caller, workspace, &value, r))
+		return false;
+	if (value && !strcmp(name, "PATH"))
+		fault = path_fault(value);
+	if (fault)
+		return refuse(r, CAVE_FAILED, "%s", fault);
+	if (value)
+		*(*end)++ = memory_printf(m, "%s=%s", name, value);
+	return true;
+}
+
+bool env_build(struct memory *m, const struct artefact *a, char *const *caller, const char *workspace,
+	       char ***out, struct refusal *r)
+{
+	const size_t ndefaults = sizeof defaults / sizeof *defaults;
+	char **env = MEMORY_ARRAY(m, ARTEFACT_ENV_MAX + ndefaults + 1, char *), **end = env;
+	struct artefact_record record;
+
+	for (size_t at = 0; artefact_next(a, &at, &record);)
+		if (is_env(&record) && !add(m, &record, caller, workspace, &end, r))
+			return false;
+	for (size_t i = 0; i < ndefaults; i++) {
+		const char *value = defaults[i].inherited ? env_get(caller, defaults[i].name) : NULL;
+
+		if (!env_get(env, defaults[i].name))
+			*end++ = memory_printf(m, "%s=%s", defaults[i].name,
+					       value ? value : defaults[i].value);
+	}
+	*end = NULL;
+	*out = env;
+	return true;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files that a policy grants, resolved once: a Landlock ruleset for what may be opened, and the list of
+ * folders that stay writable in the private mount namespace.
+ */
+#ifndef CAVE_RUNTIME_FILES_H
+#define CAVE_RUNTIME_FILES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/artefact.h"
+#include "runtime/memory.h"
+#include "runtime/program.h"
+#include "runtime/report.h"
+#include "runtime/workspace.h"
+
+/* A write grant.  The child finds it again by its path, and must find this very file. */
+struct writable {
+	const char *path; /* canonical */
+	dev_t dev;
+	ino_t ino;
+};
+
+/* A path of /proc/self: only the child can open the tool's own. */
+struct own_path {
+	const char *path;
+	uint64_t rights; /* if it is a folder; a file gets READ_FILE */
+};
+
+struct files {
+	int ruleset; /* all rules but those of own[] */
+	struct writable *writable; /* parents before what lies in them */
+	size_t nwritable;
+	struct own_path *own;
+	size_t nown;
+};
+
+struct files_request {
+	const struct artefact *artefact;
+	int artefact_fd;
+	const struct workspace *workspace;
+	const struct program *program;
+	const char *script; /* absolute, or NULL */
+	int landlock_abi;
+};
+
+/* Resolves every grant by descriptor.  The ruleset is closed by files_close(). */
+bool files_prepare(struct memory *m, const struct files_request *request, struct files *out,
+		   struct refusal *r);
+
+void files_close(struct files *f);
+
+/* The version of Landlock's interface, 0 if the kernel has none or it is switched off. */
+int landlock_abi(void);
+
+#endif

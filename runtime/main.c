@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* caverun: starts a tool under a compiled policy.  Reads as its pipeline: options, plan, spawn, wait. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/descriptors.h"
+#include "runtime/options.h"
+#include "runtime/plan.h"
+#include "runtime/spawn.h"
+#include "runtime/wait.h"
+
+/*
+ * Looks at /proc of the tool and keeps it open: Landlock's rule on /proc/self is a rule on an inode, which the
+ * kernel would drop with its directory entry under memory pressure.
+ */
+static int hold_proc(pid_t tool)
+{
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/%d", (int)tool);
+	return open(path, O_PATH | O_CLOEXEC);
+}
+
+static int inform(const char *text)
+{
+	return write(STDOUT_FILENO, text, strlen(text)) < 0 ? STATUS_REFUSED : 0;
+}
+
+static bool run(const struct plan *plan, int *status, struct refusal *r)
+{
+	sigset_t mask;
+	pid_t tool;
+	int proc;
+
+	wait_prepare(&mask);
+	if (!spawn(plan, -1, &mask, &tool, r))
+		return false;
+	proc = hold_proc(tool);
+	*status = wait_for(tool);
+	if (proc >= 0)
+		close(proc);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	struct refusal refusal;
+	struct plan plan;
+	int status = 0;
+	bool ok;
+
+	if (!options_parse(argc, argv, &options, &refusal)) {
+		report_refusal(&refusal);
+		return refusal.status;
+	}
+	if (options.information)
+		return inform(options.information);
+	if (!descriptors_check(&options, &refusal) || !plan_make(&options, environ, &plan, &refusal)) {
+		report_refusal(&refusal);
+		return refusal.status;
+	}
+	ok = run(&plan, &status, &refusal);
+	plan_free(&plan);
+	if (ok)
+		return wait_status(status);
+	report_refusal(&refusal);
+	return refusal.status;
+}

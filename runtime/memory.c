@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/memory.h"
+
+#include <stdarg.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/report.h"
+
+struct memory_block {
+	struct memory_block *next;
+	max_align_t data[];
+};
+
+enum { BLOCK = 16384 };
+
+__attribute__((noreturn)) static void exhausted(void)
+{
+	report_note("error: out of memory [%s]\n", cave_code_name(CAVE_FAILED));
+	_exit(STATUS_REFUSED);
+}
+
+void *memory_take(struct memory *m, size_t n)
+{
+	const size_t align = alignof(max_align_t);
+	char *taken;
+
+	if (n > SIZE_MAX / 2)
+		exhausted();
+	n = (n + align - 1) / align * align;
+	if (n > (size_t)(m->end - m->next)) {
+		size_t size = n > BLOCK ? n : BLOCK;
+		struct memory_block *block = malloc(sizeof *block + size);
+
+		if (!block)
+			exhausted();
+		block->next = m->head;
+		m->head = block;
+		m->next = (char *)block->data;
+		m->end = m->next + size;
+	}
+	taken = m->next;
+	m->next += n;
+	return taken;
+}
+
+void *memory_array(struct memory *m, size_t n, size_t size)
+{
+	size_t bytes;
+	void *array;
+
+	if (__builtin_mul_overflow(n, size, &bytes))
+		exhausted();
+	array = memory_take(m, bytes);
+	memset(array, 0, bytes);
+	return array;
+}
+
+char *memory_string(struct memory *m, const char *s, size_t n)
+{
+	char *copy = memory_take(m, n + 1);
+
+	memcpy(copy, s, n);
+	copy[n] = 0;
+	return copy;
+}
+
+char *memory_printf(struct memory *m, const char *format, ...)
+{
+	va_list ap;
+	int n;
+	char *s;
+
+	va_start(ap, format);
+	n = vsnprintf(NULL, 0, format, ap);
+	va_end(ap);
+	s = memory_take(m, (size_t)n + 1);
+	va_start(ap, format);
+	vsnprintf(s, (size_t)n + 1, format, ap);
+	va_end(ap);
+	return s;
+}
+
+void memory_free(struct memory *m)
+{
+	while (m->head) {
+		struct memory_block *next = m->head->next;
+
+		free(m->head);
+		m->head = next;
+	}
+	m->next = m->end = NULL;
+}

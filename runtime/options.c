@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/options.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+	"usage: caverun [options] POLICY.bpf -- PROGRAM [ARG...]\n"
+	"\n"
+	"Starts PROGRAM under a policy that cavec has compiled.  What the policy says is enforced\n"
+	"by the kernel, or PROGRAM is not started.\n"
+	"\n"
+	"  --script FILE     make FILE readable and pass its absolute path as the first argument\n"
+	"  --workspace DIR   the folder that the policy calls workspace; without it a fresh one,\n"
+	"                    made under TMPDIR or /tmp and removed at the end\n"
+	"  --chdir DIR       start in DIR; without it in the workspace if the policy grants one,\n"
+	"                    else in the current directory\n"
+	"  --keep-fd N       leave descriptor N open in PROGRAM (may be repeated): a regular file,\n"
+	"                    pipe, terminal, /dev/null or connected unix stream\n"
+	"  --user NAME       run as that user of /etc/passwd, with its groups (root only)\n"
+	"  --help            print this\n"
+	"  --version         print the version\n"
+	"\n"
+	"PROGRAM is sought in PATH.  Its environment is made of nothing but what the policy names,\n"
+	"and PATH, LANG, LC_ALL and TZ.\n"
+	"\n"
+	"exit status: PROGRAM's own; 128+N if signal N ended it; 125 if it was refused or could\n"
+	"not be set up (the reason and a code are on standard error); 126 if it cannot be\n"
+	"executed; 127 if it was not found.\n";
+
+static const char version[] = "caverun " CAVE_VERSION "\n";
+
+/* Known to a later version: refused by name, so that nobody takes them for accepted. */
+static const char *const later[] = { "--profile", "--folder", "--status-fd", "--log",	"--doctor",
+				     "--conformance", "--prepare", "--list", "--forget", "--config",
+				     "--report", "--trace", "--capabilities" };
+
+static bool usage(struct refusal *r, const char *what, const char *which)
+{
+	return refuse(r, CAVE_FAILED, "%s%s; see caverun --help", what, which);
+}
+
+/* If argument `*i` is `name VALUE` or `name=VALUE`, *value is VALUE (NULL if it is missing) and *i the last read. */
+static bool takes(int argc, char **argv, int *i, const char *name, const char **value)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(argv[*i], name, n))
+		return false;
+	if (argv[*i][n] == '=') {
+		*value = argv[*i] + n + 1;
+		return true;
+	}
+	if (argv[*i][n])
+		return false;
+	*value = *i + 1 < argc ? argv[++*i] : NULL;
+	return true;
+}
+
+static bool keep(struct options *o, const char *value, struct refusal *r)
+{
+	char *end;
+	long n = strtol(value, &end, 10);
+	size_t at = 0;
+
+	if (*value < '0' || *value > '9' || *end || n < 3 || n > INT_MAX)
+		return usage(r, "--keep-fd takes the number of a descriptor above 2, not ", value);
+	while (at < o->nkeep && o->keep[at] < n)
+		at++;
+	if (at < o->nkeep && o->keep[at] == n)
+		return true;
+	if (o->nkeep == KEEP_MAX)
+		return usage(r, "too many --keep-fd", "");
+	memmove(o->keep + at + 1, o->keep + at, (o->nkeep++ - at) * sizeof *o->keep);
+	o->keep[at] = (int)n;
+	return true;
+}
+
+static bool once(const char **option, const char *name, const char *value, struct refusal *r)
+{
+	if (*option)
+		return usage(r, "given twice: ", name);
+	*option = value;
+	return true;
+}
+
+static bool unknown(const char *argument, struct refusal *r)
+{
+	for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
+		size_t n = strlen(later[i]);
+
+		if (!strncmp(argument, later[i], n) && (!argument[n] || argument[n] == '='))
+			return refuse(r, CAVE_FAILED, "%s is not supported by this version", later[i]);
+	}
+	return usage(r, "unknown option ", argument);
+}
+
+static bool option(struct options *o, int argc, char **argv, int *i, struct refusal *r)
+{
+	const struct {
+		const char *name;
+		const char **to;
+	} values[] = { { "--script", &o->script }, { "--workspace", &o->workspace },
+		       { "--chdir", &o->chdir },   { "--user", &o->user },
+		       { "--keep-fd", NULL } };
+	const char *value = NULL;
+
+	if (!strcmp(argv[*i], "--help") || !strcmp(argv[*i], "-h")) {
+		o->information = help;
+		return true;
+	}
+	if (!strcmp(argv[*i], "--version")) {
+		o->information = version;
+		return true;
+	}
+	for (size_t j = 0; j < sizeof values / sizeof *values; j++) {
+		if (!takes(argc, argv, i, values[j].name, &value))
+			continue;
+		if (!value || !*value)
+			return usage(r, "a value is missing after ", values[j].name);
+		return values[j].to ? once(values[j].to, values[j].name, value, r) : keep(o, value, r);
+	}
+	return unknown(argv[*i], r);
+}
+
+bool options_parse(int argc, char **argv, struct options *out, struct refusal *r)
+{
+	struct options o = { .policy = NULL };
+	int i = 1;
+
+	for (; i < argc && strcmp(argv[i], "--"); i++) {
+		if (argv[i][0] == '-') {
+			if (!option(&o, argc, argv, &i, r))
+				return false;
+			if (o.information)
+				break;
+		} else if (!once(&o.policy, "POLICY", argv[i], r)) {
+			return usage(r, "-- must stand between POLICY and PROGRAM, before ", argv[i]);
+		}
+	}
+	if (!o.information && !o.policy)
+		return usage(r, "no POLICY given", "");
+	if (!o.information && (i + 1 >= argc || !*argv[i + 1]))
+		return usage(r, "no -- PROGRAM given", "");
+	if (!o.information)
+		o.argv = argv + i + 1;
+	*out = o;
+	return true;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What the command line asks for. */
+#ifndef CAVE_RUNTIME_OPTIONS_H
+#define CAVE_RUNTIME_OPTIONS_H
+
+#include <stddef.h>
+
+#include "runtime/report.h"
+
+enum { KEEP_MAX = 64 };
+
+struct options {
+	const char *policy;
+	const char *script, *workspace, *chdir, *user; /* NULL where not given */
+	int keep[KEEP_MAX]; /* ascending, no two equal, above 2 */
+	size_t nkeep;
+	char **argv; /* PROGRAM and its arguments, NULL at the end */
+	const char *information; /* --help or --version: the text to print, and nothing else to do */
+};
+
+/* Parses argv of main(); what it points at must stay. */
+bool options_parse(int argc, char **argv, struct options *out, struct refusal *r);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding PROGRAM, and what the kernel would start for it.
+ *
+ * The tool has one execve, the runtime's: so `#!` lines, and /usr/bin/env in them, are resolved here.
+ */
+#ifndef CAVE_RUNTIME_PROGRAM_H
+#define CAVE_RUNTIME_PROGRAM_H
+
+#include "runtime/memory.h"
+#include "runtime/report.h"
+
+enum { PROGRAM_SCRIPTS_MAX = 4 }; /* as deep as the kernel goes, fs/exec.c */
+
+struct program {
+	const char *path; /* absolute: what is executed */
+	const char *loader; /* its ELF interpreter, NULL if it is static */
+	const char *script[PROGRAM_SCRIPTS_MAX]; /* what led to it by a #! line, and so must be readable */
+	size_t nscripts;
+	char **argv;
+};
+
+/*
+ * `argv` is PROGRAM and its arguments; a `script`, if not NULL, goes between them.  `search` is the caller's
+ * PATH, or NULL.
+ */
+bool program_find(struct memory *m, char *const *argv, const char *script, const char *search,
+		  struct program *out, struct refusal *r);
+
+/* True if executing the file would change identity or capabilities: set-id bits, file capabilities. */
+bool program_is_privileged(const char *path);
+
+#endif

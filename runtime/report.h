@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Why a start was refused: a sentence, its code, and the exit status. */
+#ifndef CAVE_RUNTIME_REPORT_H
+#define CAVE_RUNTIME_REPORT_H
+
+#include <stdbool.h>
+
+#include "cave/codes.h"
+
+enum {
+	STATUS_REFUSED = 125,
+	STATUS_NOT_EXECUTABLE = 126,
+	STATUS_NOT_FOUND = 127,
+};
+
+/* Filled by the first step that fails; the steps after it are not reached. */
+struct refusal {
+	enum cave_code code;
+	int status;
+	char text[1024];
+};
+
+/* Fills *r and returns false, so that a step can end in `return refuse(…)`.  STATUS_REFUSED. */
+bool refuse(struct refusal *r, enum cave_code code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The same with ": " and what the errno means at the end. */
+bool refuse_errno(struct refusal *r, enum cave_code code, int error, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* PROGRAM cannot be started: 127 where `error` is ENOENT or ENOTDIR, else 126; `why` may be NULL. */
+bool refuse_program(struct refusal *r, int error, const char *program, const char *why);
+
+/* Prints "caverun: error: … [code]" on standard error, in one write. */
+void report_refusal(const struct refusal *r);
+
+/* Prints a line "caverun: …". */
+void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

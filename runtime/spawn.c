@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/arch.h"
+#include "runtime/spawn_child.h"
+
+enum { STACK = 65536, LL_ABI_TRUNCATE = 3, LL_ABI_SCOPE = 6 };
+
+/* True if this process may make a mount namespace without a user namespace. */
+static bool may_mount(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	return !syscall(SYS_capget, &head, data) && data[0].effective & 1u << CAP_SYS_ADMIN;
+}
+
+static uint64_t clone_flags(enum child_mode mode)
+{
+	uint64_t flags = CLONE_VM | CLONE_VFORK | K_CLONE_CLEAR_SIGHAND;
+
+	flags |= mode != CHILD_PLAIN ? CLONE_NEWNS : 0;
+	return flags | (mode == CHILD_USERNS ? CLONE_NEWUSER : 0);
+}
+
+/* One try.  Returns the process id; or, with nothing running, -1 and c->step and c->error. */
+static pid_t try(struct child *c, int cgroup, void *stack)
+{
+	struct k_clone_args args = { .flags = clone_flags(c->mode), .exit_signal = SIGCHLD,
+				     .stack = (uintptr_t)stack, .stack_size = STACK };
+	int status;
+	long pid;
+
+	if (cgroup >= 0) {
+		args.flags |= K_CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup;
+	}
+	c->step = spawn_step_clone;
+	c->error = 0;
+	pid = arch_clone3(&args, child_run, c);
+	if (pid < 0) {
+		c->error = (int)-pid;
+		return -1;
+	}
+	if (!c->error && c->step == spawn_step_execve)
+		return (pid_t)pid;
+	while (waitpid((pid_t)pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!c->error)
+		c->error = EINTR; /* killed in the middle of a step */
+	return -1;
+}
+
+/* The random value, and what the filter's other patches become under this mode. */
+static bool complete(struct child *c, struct refusal *r)
+{
+	const struct artefact_filter *f = &c->plan->artefact.filter[ARCH_FILTER];
+
+	if (getrandom(c->values.exec, sizeof c->values.exec, 0) != sizeof c->values.exec)
+		return refuse_errno(r, CAVE_FAILED, errno, "getrandom");
+	c->values.metadata = c->mode != CHILD_PLAIN;
+	c->values.signals = c->plan->landlock_abi >= LL_ABI_SCOPE;
+	memcpy(c->insn, f->insn, f->n * sizeof *f->insn);
+	filter_complete(f, &c->values, c->insn);
+	return true;
+}
+
+/* --- without a mount namespace -------------------------------------------------------------------- */
+
+static bool reads(const char *path, char value)
+{
+	char c = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool same = fd >= 0 && read(fd, &c, 1) == 1 && c == value;
+
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/* The setting that forbids unprivileged user namespaces here, with the narrow remedy; "" if none is known. */
+static const char *setting(void)
+{
+	if (reads("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
+		return "; kernel.apparmor_restrict_unprivileged_userns is 1: give caverun an AppArmor "
+		       "profile with the rule 'userns'";
+	if (reads("/proc/sys/kernel/unprivileged_userns_clone", '0'))
+		return "; kernel.unprivileged_userns_clone is 0";
+	if (reads("/proc/sys/user/max_user_namespaces", '0'))
+		return "; user.max_user_namespaces is 0";
+	return "";
+}
+
+/* Why the start cannot do without the namespace, or NULL. */
+static const char *needs_mounts(const struct plan *p)
+{
+	if (p->artefact.requires & CAVE_REQUIRE_MOUNTS)
+		return "the policy allows calls that only such a namespace bounds";
+	if (p->landlock_abi < LL_ABI_TRUNCATE)
+		return "this kernel's Landlock does not bound truncate()";
+	if (program_is_privileged(p->program.path))
+		return "the program has set-id bits or file capabilities";
+	return NULL;
+}
+
+/* The step could fail for want of a namespace alone; ESTALE is a write grant that changed while we looked. */
+static bool is_namespace_failure(const struct child *c)
+{
+	return c->mode != CHILD_PLAIN && c->error != ESTALE &&
+	       (c->step == spawn_step_clone || c->step == spawn_step_ids ||
+		c->step == spawn_step_mounts);
+}
+
+static bool fall_back(struct child *c, struct refusal *r)
+{
+	const char *why = needs_mounts(c->plan);
+
+	if (why)
+		return refuse_errno(r, CAVE_FAILED, c->error,
+				    "a private mount namespace is not to be had and %s%s; %s", why,
+				    setting(), c->step);
+	c->mode = CHILD_PLAIN;
+	return true;
+}
+
+/* --- the start ------------------------------------------------------------------------------------ */
+
+static bool failed(const struct child *c, struct refusal *r)
+{
+	if (c->step == spawn_step_execve)
+		return refuse_program(r, c->error, c->plan->program.path, NULL);
+	return refuse_errno(r, CAVE_FAILED, c->error, "cannot start the tool; %s", c->step);
+}
+
+static bool start(struct child *c, int cgroup, void *stack, pid_t *out, struct refusal *r)
+{
+	pid_t pid;
+
+	if (!complete(c, r))
+		return false;
+	pid = try(c, cgroup, stack);
+	if (pid < 0 && is_namespace_failure(c)) {
+		if (!fall_back(c, r) || !complete(c, r))
+			return false;
+		pid = try(c, cgroup, stack);
+	}
+	if (pid < 0)
+		return failed(c, r);
+	*out = pid;
+	return true;
+}
+
+/* A change of user in the child, which shares our memory, has made it undumpable: not what we asked for. */
+static void restore_dumpable(int dumpable)
+{
+	if (prctl(PR_GET_DUMPABLE) != dumpable)
+		prctl(PR_SET_DUMPABLE, dumpable);
+}
+
+bool spawn(const struct plan *plan, int cgroup, const sigset_t *mask, pid_t *out, struct refusal *r)
+{
+	size_t n = plan->artefact.filter[ARCH_FILTER].n;
+	struct child c = { .plan = plan, .mode = may_mount() ? CHILD_MOUNTS : CHILD_USERNS,
+			   .mask = *mask, .parent = getpid(), .uid = geteuid(), .gid = getegid() };
+	int dumpable = plan->user ? prctl(PR_GET_DUMPABLE) : 0;
+	void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	bool ok;
+
+	c.insn = malloc(n * sizeof *c.insn);
+	c.tree = calloc(plan->files.nwritable + 1, sizeof *c.tree);
+	if (stack == MAP_FAILED || !c.insn || !c.tree)
+		ok = refuse(r, CAVE_FAILED, "out of memory");
+	else
+		ok = start(&c, cgroup, stack, out, r);
+	if (plan->user)
+		restore_dumpable(dumpable);
+	free(c.insn);
+	free(c.tree);
+	if (stack != MAP_FAILED)
+		munmap(stack, STACK);
+	return ok;
+}

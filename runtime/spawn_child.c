@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The steps between clone3 and execve, in an order that cannot be changed freely; the reason stands beside
+ * each.  The child shares the parent's memory: it makes raw system calls only, allocates nothing, and writes
+ * nothing but struct child and its own stack.
+ */
+#include "runtime/spawn_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "runtime/arch.h"
+
+const char spawn_step_clone[] = "clone3";
+const char spawn_step_ids[] = "mapping its ids into a user namespace";
+const char spawn_step_mounts[] = "making its mounts read-only";
+const char spawn_step_execve[] = "execve";
+
+#define SYS6(nr, a, b, c, d, e, f)                                                                 \
+	arch_syscall((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define SYS5(nr, a, b, c, d, e) SYS6(nr, a, b, c, d, e, 0)
+#define SYS4(nr, a, b, c, d) SYS6(nr, a, b, c, d, 0, 0)
+#define SYS3(nr, a, b, c) SYS6(nr, a, b, c, 0, 0, 0)
+#define SYS2(nr, a, b) SYS6(nr, a, b, 0, 0, 0, 0)
+
+/* --- ids ------------------------------------------------------------------------------------------ */
+
+static long write_file(const char *path, const char *text, size_t n)
+{
+	long fd = SYS4(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0), wrote;
+
+	if (fd < 0)
+		return fd;
+	wrote = SYS3(SYS_write, fd, text, n);
+	SYS2(SYS_close, fd, 0);
+	return wrote < 0 ? wrote : 0;
+}
+
+static size_t put_number(char *to, unsigned long n)
+{
+	char digits[24];
+	size_t length = 0;
+
+	do
+		digits[length++] = (char)('0' + n % 10);
+	while (n /= 10);
+	for (size_t i = 0; i < length; i++)
+		to[i] = digits[length - 1 - i];
+	return length;
+}
+
+/* "ID ID 1": an unprivileged process may map its own id and no other (user_namespaces(7)). */
+static long map_id(const char *path, unsigned long id)
+{
+	char line[64];
+	size_t n = put_number(line, id);
+
+	line[n++] = ' ';
+	n += put_number(line + n, id);
+	memcpy(line + n, " 1\n", 3);
+	return write_file(path, line, n + 3);
+}
+
+/* Before the mounts, which make /proc read-only.  A group can only be mapped once setgroups is given up. */
+static long map_ids(struct child *c)
+{
+	long error;
+
+	if (c->mode != CHILD_USERNS)
+		return 0;
+	error = write_file("/proc/self/setgroups", "deny", 4);
+	if (!error || error == -ENOENT)
+		error = map_id("/proc/self/gid_map", c->gid);
+	return error ? error : map_id("/proc/self/uid_map", c->uid);
+}
+
+/* --- mounts --------------------------------------------------------------------------------------- */
+
+static long same_file(long fd, const struct writable *w)
+{
+	struct stat st;
+	/* Raw: fstat() of the C library may be another call (newfstatat, statx) with another structure. */
+	long error = SYS4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
+
+	if (error)
+		return error;
+	return st.st_dev == w->dev && st.st_ino == w->ino ? 0 : -ESTALE;
+}
+
+static long set_attributes(long fd, const char *path, unsigned flags, uint64_t set)
+{
+	struct k_mount_attr attr = { .attr_set = set, .propagation = MS_PRIVATE };
+
+	return SYS5(SYS_mount_setattr, fd, path, flags | K_AT_RECURSIVE, &attr, sizeof attr);
+}
+
+/* A copy of what is granted for writing, taken while it still is writable. */
+static long clone_tree(const struct writable *w, int *tree)
+{
+	long error, fd = SYS3(SYS_open_tree, AT_FDCWD, w->path,
+			      K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC | K_AT_RECURSIVE);
+
+	if (fd < 0)
+		return fd;
+	*tree = (int)fd;
+	error = same_file(fd, w);
+	return error ? error : set_attributes(fd, "", AT_EMPTY_PATH,
+					      K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV |
+						      K_MOUNT_ATTR_NOEXEC);
+}
+
+/* Puts the copy over the read-only original, which is sought anew: a folder before it may have moved it. */
+static long attach_tree(const struct writable *w, int tree)
+{
+	struct k_open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW };
+	long error, fd = SYS4(SYS_openat2, AT_FDCWD, w->path, &how, sizeof how);
+
+	if (fd < 0)
+		return fd;
+	error = same_file(fd, w);
+	if (!error)
+		error = SYS5(SYS_move_mount, tree, "", fd, "",
+			     K_MOVE_MOUNT_F_EMPTY_PATH | K_MOVE_MOUNT_T_EMPTY_PATH);
+	SYS2(SYS_close, fd, 0);
+	return error;
+}
+
+/*
+ * Everything read-only but the write grants.  MS_PRIVATE in the same call: without it these mounts would show
+ * on the host, and the host's later ones here, writable.
+ */
+static long make_mounts(struct child *c)
+{
+	const struct files *f = &c->plan->files;
+	long error = 0;
+
+	if (c->mode == CHILD_PLAIN)
+		return 0;
+	for (size_t i = 0; i < f->nwritable && !error; i++)
+		error = clone_tree(&f->writable[i], &c->tree[i]);
+	if (!error)
+		error = set_attributes(AT_FDCWD, "/", 0, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID);
+	for (size_t i = 0; i < f->nwritable && !error; i++)
+		error = attach_tree(&f->writable[i], c->tree[i]);
+	return error;
+}
+
+/* After the mounts: the directory from before them is on the read-only mount beneath. */
+static long enter_directory(struct child *c)
+{
+	return c->plan->cwd ? SYS2(SYS_chdir, c->plan->cwd, 0) : 0;
+}
+
+/* --- who it is ------------------------------------------------------------------------------------ */
+
+/*
+ * After the mounts, which need privilege; before the parent-death signal, which a change of user clears; groups
+ * before the user, who could not change them any more.
+ */
+static long change_user(struct child *c)
+{
+	const struct user *u = c->plan->user;
+	long error;
+
+	if (!u)
+		return 0;
+	error = SYS2(SYS_setgroups, u->ngroups, u->group);
+	if (!error)
+		error = SYS3(SYS_setresgid, u->gid, u->gid, u->gid);
+	return error ? error : SYS3(SYS_setresuid, u->uid, u->uid, u->uid);
+}
+
+/* Before Landlock and seccomp, which without privilege ask for it. */
+static long set_no_new_privs(struct child *c)
+{
+	(void)c;
+	return SYS5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* A link such as /proc/self/exe leads to a file that has its own grant, or none: it needs no rule itself. */
+static long add_own_rule(const struct own_path *own, int ruleset)
+{
+	struct k_open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = K_RESOLVE_NO_MAGICLINKS };
+	struct ll_path_beneath_attr attr = { .allowed_access = own->rights };
+	long error, fd = SYS4(SYS_openat2, AT_FDCWD, own->path, &how, sizeof how);
+
+	if (fd == -ELOOP || fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return fd;
+	attr.parent_fd = (int)fd;
+	error = SYS4(SYS_landlock_add_rule, ruleset, LL_RULE_PATH_BENEATH, &attr, 0);
+	if (error == -EINVAL) {
+		/* A file takes the rights of a file only. */
+		attr.allowed_access = LL_FS_READ_FILE;
+		error = SYS4(SYS_landlock_add_rule, ruleset, LL_RULE_PATH_BENEATH, &attr, 0);
+	}
+	SYS2(SYS_close, fd, 0);
+	return error;
+}
+
+/* After the mounts: a process under Landlock may not move any.  /proc/self is this process only from here. */
+static long restrict_files(struct child *c)
+{
+	const struct files *f = &c->plan->files;
+
+	for (size_t i = 0; i < f->nown; i++) {
+		long error = add_own_rule(&f->own[i], f->ruleset);
+
+		if (error)
+			return error;
+	}
+	return SYS2(SYS_landlock_restrict_self, f->ruleset, 0);
+}
+
+/*
+ * After everything that needs privilege.  Landlock does not stop mount_setattr() or chroot(): only this does,
+ * and seccomp.  Under no_new_privs execve gives nothing back, not to uid 0 either (security/commoncap.c), so
+ * the bounding set can stay, and securebits with it.
+ */
+static long drop_capabilities(struct child *c)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+	long error = SYS5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+
+	(void)c;
+	return error ? error : SYS2(SYS_capset, &head, none);
+}
+
+/* After the change of user.  A parent that died before this is seen by its id: the kernel told nobody then. */
+static long die_with_parent(struct child *c)
+{
+	long error = SYS5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+
+	if (error)
+		return error;
+	return SYS2(SYS_getppid, 0, 0) == c->parent ? 0 : -ESRCH;
+}
+
+/* --- what it inherits ----------------------------------------------------------------------------- */
+
+/* Everything above 2 closes at execve but what was asked for; the steps after this still need theirs. */
+static long close_descriptors(struct child *c)
+{
+	unsigned first = 3;
+	long error = 0;
+
+	for (size_t i = 0; i < c->plan->nkeep && !error; i++) {
+		unsigned kept = (unsigned)c->plan->keep[i];
+
+		if (kept > first)
+			error = SYS3(SYS_close_range, first, kept - 1, K_CLOSE_RANGE_CLOEXEC);
+		first = kept + 1;
+	}
+	return error ? error : SYS3(SYS_close_range, first, ~0u, K_CLOSE_RANGE_CLOEXEC);
+}
+
+/* The handlers are gone by CLONE_CLEAR_SIGHAND: from here a signal can end the child, and shall. */
+static long restore_signals(struct child *c)
+{
+	return SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &c->mask, NULL, 8);
+}
+
+/* The last step but one: it would refuse those before it. */
+static long set_filter(struct child *c)
+{
+	const struct artefact_filter *f = &c->plan->artefact.filter[ARCH_FILTER];
+	struct sock_fprog program = { .len = (unsigned short)f->n, .filter = c->insn };
+
+	filter_set_self(f, (uint32_t)SYS2(SYS_getpid, 0, 0), c->insn);
+	return SYS3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+/* The filter lets this execve through by the random value in the registers that the call does not use. */
+static long execute(struct child *c)
+{
+	const uint64_t *word = c->values.exec;
+
+	return SYS6(SYS_execve, c->plan->program.path, c->plan->program.argv, c->plan->env, word[0],
+		    word[1], word[2]);
+}
+
+static const struct {
+	const char *name;
+	long (*run)(struct child *);
+} steps[] = {
+	{ spawn_step_ids, map_ids },
+	{ spawn_step_mounts, make_mounts },
+	{ "entering its directory", enter_directory },
+	{ "changing the user", change_user },
+	{ "no_new_privs", set_no_new_privs },
+	{ "landlock_restrict_self", restrict_files },
+	{ "dropping capabilities", drop_capabilities },
+	{ "the parent-death signal", die_with_parent },
+	{ "close_range", close_descriptors },
+	{ "the signal mask", restore_signals },
+	{ "seccomp", set_filter },
+	{ spawn_step_execve, execute },
+};
+
+void child_run(void *shared)
+{
+	struct child *c = shared;
+
+	for (size_t i = 0; i < sizeof steps / sizeof *steps && !c->error; i++) {
+		c->step = steps[i].name;
+		c->error = (int)-steps[i].run(c);
+	}
+	/* The filter may refuse even this; then the trap ends the process. */
+	SYS2(SYS_exit_group, STATUS_REFUSED, 0);
+	arch_trap();
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* What the child of a spawn does, and how it tells what failed. */
+#ifndef CAVE_RUNTIME_SPAWN_CHILD_H
+#define CAVE_RUNTIME_SPAWN_CHILD_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "runtime/filter.h"
+#include "runtime/plan.h"
+
+enum child_mode {
+	CHILD_PLAIN, /* no mount namespace */
+	CHILD_MOUNTS, /* a mount namespace, by privilege */
+	CHILD_USERNS, /* a mount namespace in a user namespace */
+};
+
+/*
+ * Shared with the parent, which stands still until the child has executed or ended (CLONE_VFORK|CLONE_VM).
+ * The child writes the last two and `tree`; everything else is const to it.
+ */
+struct child {
+	const struct plan *plan;
+	enum child_mode mode;
+	sigset_t mask;
+	pid_t parent;
+	uid_t uid;
+	gid_t gid;
+	struct filter_values values;
+	struct sock_filter *insn; /* completed but for the child's own id */
+	int *tree; /* one per plan->files.writable */
+	const char *step; /* the one that was begun last */
+	int error; /* of that step; 0 if it did not fail */
+};
+
+/* Names of steps after which a start without a mount namespace can be tried. */
+extern const char spawn_step_clone[], spawn_step_ids[], spawn_step_mounts[];
+extern const char spawn_step_execve[];
+
+/* Runs in the child; never returns. */
+void child_run(void *child);
+
+#endif

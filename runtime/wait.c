@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/wait.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Faults of our own must end us, not wait in a queue; SIGPIPE comes with EPIPE. */
+static const int not_waited[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPIPE };
+
+static void waited(sigset_t *set)
+{
+	sigfillset(set);
+	for (unsigned i = 0; i < sizeof not_waited / sizeof *not_waited; i++)
+		sigdelset(set, not_waited[i]);
+}
+
+void wait_prepare(sigset_t *before)
+{
+	struct sigaction standard = { .sa_handler = SIG_DFL };
+	sigset_t set;
+
+	waited(&set);
+	sigprocmask(SIG_BLOCK, &set, before);
+	/* Where the caller ignores it, the kernel would reap the tool itself and its status were lost. */
+	sigaction(SIGCHLD, &standard, NULL);
+}
+
+/* Does to ourselves what the signal would have done, had it not been blocked. */
+static void suffer(int signal)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	kill(getpid(), signal);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* True if the tool has ended.  A stop is shared with whoever waits for us, and so is going on. */
+static bool reap(pid_t tool, int *status)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(tool, status, WNOHANG | WUNTRACED)) != 0) {
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid < 0 || !WIFSTOPPED(*status))
+			return true;
+		suffer(WSTOPSIG(*status));
+		kill(tool, SIGCONT);
+	}
+	return false;
+}
+
+/*
+ * A signal that the terminal sent (SI_KERNEL) has reached the tool as well, which is of the same process group;
+ * one that was sent to us alone is meant for the tool.
+ */
+static void pass_on(pid_t tool, const siginfo_t *info)
+{
+	if (info->si_code != SI_KERNEL)
+		kill(tool, info->si_signo);
+}
+
+int wait_for(pid_t tool)
+{
+	sigset_t set;
+	siginfo_t info;
+	int status = 0;
+
+	waited(&set);
+	while (!reap(tool, &status)) {
+		if (sigwaitinfo(&set, &info) < 0)
+			continue;
+		if (info.si_signo != SIGCHLD)
+			pass_on(tool, &info);
+	}
+	return status;
+}
+
+int wait_status(int status)
+{
+	struct sigaction standard = { .sa_handler = SIG_DFL };
+
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (WTERMSIG(status) == SIGINT) {
+		sigaction(SIGINT, &standard, NULL);
+		suffer(SIGINT);
+	}
+	return 128 + WTERMSIG(status);
+}

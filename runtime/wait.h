@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* While the tool runs: signals, stops, and its end. */
+#ifndef CAVE_RUNTIME_WAIT_H
+#define CAVE_RUNTIME_WAIT_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+/*
+ * Blocks every signal that can be waited for, so that none is lost between here and wait_for(); *before is the
+ * mask as it was.
+ */
+void wait_prepare(sigset_t *before);
+
+/*
+ * Waits until the tool ends: passes signals on, stops with it and lets it go on.  Returns its wait status.
+ */
+int wait_for(pid_t tool);
+
+/* The exit status that stands for a wait status; dies by SIGINT if the tool did, as a shell expects. */
+int wait_status(int status);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/workspace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *path_of(struct memory *m, int fd)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof path);
+	if (n <= 0 || n == sizeof path || *path != '/')
+		return NULL;
+	return memory_string(m, path, (size_t)n);
+}
+
+bool workspace_open(struct memory *m, const char *dir, struct workspace *out, struct refusal *r)
+{
+	struct workspace w = { .parent = -1 };
+
+	w.fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w.fd < 0)
+		return refuse_errno(r, CAVE_FAILED, errno, "cannot open the workspace %s", dir);
+	w.path = path_of(m, w.fd);
+	if (!w.path) {
+		close(w.fd);
+		return refuse(r, CAVE_FAILED, "the workspace %s has no path that can be known", dir);
+	}
+	*out = w;
+	return true;
+}
+
+/* mkdirat() under a name that nobody can foresee. */
+static int make_in(struct memory *m, int parent, const char **name)
+{
+	for (unsigned tries = 0; tries < 8; tries++) {
+		uint64_t random;
+
+		if (getrandom(&random, sizeof random, 0) != sizeof random)
+			return errno;
+		*name = memory_printf(m, "cave-%016llx", (unsigned long long)random);
+		if (!mkdirat(parent, *name, 0700))
+			return 0;
+		if (errno != EEXIST)
+			return errno;
+	}
+	return EEXIST;
+}
+
+static int open_fresh(struct workspace *w, const struct user *owner)
+{
+	w->fd = openat(w->parent, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->fd < 0)
+		return errno;
+	return fchmod(w->fd, 0700) || (owner && fchown(w->fd, owner->uid, owner->gid)) ? errno : 0;
+}
+
+bool workspace_make(struct memory *m, const char *tmpdir, const struct user *owner, struct workspace *out,
+		    struct refusal *r)
+{
+	const char *dir = tmpdir && *tmpdir == '/' ? tmpdir : "/tmp";
+	struct workspace w = { .fd = -1 };
+	int error;
+
+	w.parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w.parent < 0)
+		return refuse_errno(r, CAVE_FAILED, errno, "cannot make a workspace in %s", dir);
+	error = make_in(m, w.parent, &w.name);
+	if (error) {
+		close(w.parent);
+		return refuse_errno(r, CAVE_FAILED, error, "cannot make a workspace in %s", dir);
+	}
+	error = open_fresh(&w, owner);
+	w.path = error ? NULL : path_of(m, w.fd);
+	if (!w.path) {
+		workspace_close(&w);
+		return refuse_errno(r, CAVE_FAILED, error, "cannot use the workspace made in %s", dir);
+	}
+	*out = w;
+	return true;
+}
+
+/*
+ * Empties one folder: files are unlinked, and folders that are not empty are moved up into `top`, so that a
+ * tree of any depth needs two descriptors and no recursion.  Returns how many entries it got rid of.
+ */
+static size_t empty_one(int top, int dir, unsigned *moved)
+{
+	DIR *list = fdopendir(dir);
+	struct dirent *e;
+	size_t done = 0;
+
+	while (list && (e = readdir(list))) {
+		char name[32];
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (!unlinkat(dirfd(list), e->d_name, 0) ||
+		    !unlinkat(dirfd(list), e->d_name, AT_REMOVEDIR)) {
+			done++;
+			continue;
+		}
+		if (errno != ENOTEMPTY && errno != EEXIST)
+			continue;
+		/* Moving a folder changes its "..", for which it must be writable itself. */
+		fchmodat(dirfd(list), e->d_name, 0700, 0);
+		do
+			snprintf(name, sizeof name, "cave-%u", (*moved)++);
+		while (!faccessat(top, name, F_OK, AT_SYMLINK_NOFOLLOW));
+		done += !renameat(dirfd(list), e->d_name, top, name);
+	}
+	if (list)
+		closedir(list);
+	else
+		close(dir);
+	return done;
+}
+
+/* A folder that the tool made unreadable is opened all the same; a link is never followed. */
+static int open_below(int top, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(top, name, flags);
+	struct stat st;
+
+	if (fd < 0 && !fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode) &&
+	    !fchmodat(top, name, 0700, 0))
+		fd = openat(top, name, flags);
+	if (fd >= 0)
+		fchmod(fd, 0700);
+	return fd;
+}
+
+/* One pass over the folders in `top`; returns how much was done. */
+static size_t empty_pass(int top, unsigned *moved)
+{
+	int copy = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+	size_t done = 0;
+
+	while (list && (e = readdir(list))) {
+		int fd;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (!unlinkat(top, e->d_name, 0)) {
+			done++;
+			continue;
+		}
+		fd = open_below(top, e->d_name);
+		if (fd >= 0)
+			done += empty_one(top, fd, moved);
+		done += !unlinkat(top, e->d_name, AT_REMOVEDIR);
+	}
+	if (list)
+		closedir(list);
+	else if (copy >= 0)
+		close(copy);
+	return done;
+}
+
+void workspace_close(struct workspace *w)
+{
+	unsigned moved = 0;
+
+	if (w->parent >= 0 && w->name) {
+		if (w->fd >= 0 && !fchmod(w->fd, 0700))
+			while (unlinkat(w->parent, w->name, AT_REMOVEDIR) && empty_pass(w->fd, &moved))
+				;
+		unlinkat(w->parent, w->name, AT_REMOVEDIR);
+		close(w->parent);
+	}
+	if (w->path || w->name)
+		close(w->fd);
+	*w = (struct workspace){ .fd = -1, .parent = -1 };
+}
