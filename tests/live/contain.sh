@@ -11,8 +11,11 @@ mkdir "$bin"
 cp "$caverun" "$build/cave-load" "$probe" "$build/tests/tools/nouserns" "$bin"
 chmod -R go+rX "$bin"
 victim='' server=''
+# One process holds the user namespace in which there are no others to be had.
+"$bin/nouserns" $nobody sleep 3600 &
+holder=$!
 cleanup() {
-	for pid in $victim $server; do kill -9 "$pid" 2>/dev/null; done
+	for pid in $victim $server $holder; do kill -9 "$pid" 2>/dev/null; done
 }
 
 # Becomes the command, as the kind of user that is asked about.
@@ -20,7 +23,7 @@ become() {
 	case $kind in
 	root) exec "$@" ;;
 	user) exec setpriv --reuid=$nobody --regid=$nobody --clear-groups "$@" ;;
-	bare) exec "$bin/nouserns" $nobody "$@" ;;
+	bare) exec nsenter --user="/proc/$holder/ns/user" --setuid=$nobody --setgid=$nobody "$@" ;;
 	esac
 }
 as() { (become "$@"); }

@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every example compiles and does what its comment says, on a network that has the hosts it names.
+. "$(dirname "$0")/../lib.sh"
+
+here=cave$$h there=cave$$t servers=''
+cleanup() {
+	for pid in $servers; do kill "$pid" 2>/dev/null; done
+	ip netns del $here 2>/dev/null
+	ip netns del $there 2>/dev/null
+}
+at() {
+	ns=$1
+	shift
+	nsenter --net="/run/netns/$ns" "$@"
+}
+
+ip netns add $here
+ip netns add $there
+ip link add wire netns $here type veth peer name wire netns $there
+for ns in $here $there; do
+	ip -n "$ns" link set lo up
+	ip -n "$ns" link set wire up
+done
+ip -n $here addr add 10.0.0.1/8 dev wire
+ip -n $here -6 addr add fd00::1/64 nodad dev wire
+ip -n $here route add default dev wire
+ip -n $here -6 route add default dev wire
+for address in 140.82.112.3 140.82.128.1 10.20.0.15 10.20.0.16 10.30.0.1 10.30.0.7 10.30.0.66 160.79.104.10 192.0.2.7; do
+	ip -n $there addr add $address/32 dev wire
+done
+for address in 2606:50c0::1 2607:6bc0::10 2001:db8::7; do
+	ip -n $there -6 addr add $address/128 nodad dev wire
+done
+ip -n $there route add 10.0.0.1/32 dev wire
+ip -n $there -6 route add fd00::1/128 dev wire
+
+cat >"$work/server.py" <<'END'
+import selectors, socket
+wait = selectors.DefaultSelector()
+for port in (443, 4873, 5432, 80, 11434):
+    s = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    wait.register(s, selectors.EVENT_READ)
+print("ready", flush=True)
+while True:
+    for key, _ in wait.select():
+        c, _ = key.fileobj.accept()
+        c.recv(4096)
+        c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nyes")
+        c.close()
+END
+at $there "$python" "$work/server.py" >"$work/ready" &
+servers=$!
+at $here "$python" "$work/server.py" >"$work/ready2" &
+servers="$servers $!"
+until grep -q ready "$work/ready" && grep -q ready "$work/ready2"; do sleep 0.05; done
+
+mkdir "$work/w"
+cat >"$work/fetch.mjs" <<'END'
+const text = await fetch(process.argv[2]).then((r) => r.text(), (e) => `refused ${e.cause.code}`);
+console.log(text, 'ANTHROPIC_API_KEY' in process.env, process.env.PGHOST ?? '');
+END
+fetches() {
+	expect_output "$1: reaches $2" "$3" at $here "$caverun" --script "$work/fetch.mjs" --workspace "$work/w" \
+		"$work/$1.bpf" -- node "$2"
+}
+reaches() {
+	expect_output "$1: reaches $2 port $3" "tcp $2 $3: allowed" at $here "$caverun" --workspace "$work/w" "$work/$1.bpf" -- \
+		"$probe" tcp "$2" "$3"
+}
+refuses() {
+	run at $here "$probe" tcp "$2" "$3"
+	expect "$1: control: $2 port $3 is there" "$(cat "$work/out")" = "tcp $2 $3: allowed"
+	run at $here "$caverun" --workspace "$work/w" "$work/$1.bpf" -- "$probe" tcp "$2" "$3"
+	expect "$1: does not reach $2 port $3" "$(cat "$work/out")" = "tcp $2 $3: refused EPERM"
+}
+
+for example in "$top"/examples/*.cave; do
+	name=$(basename "$example" .cave)
+	expect_status "$name compiles" 0 "$cavec" "$example" -o "$work/$name.bpf"
+	expect "$name says what it is for" "$(head -c 2 "$example")" = '# '
+done
+expect "there are at least six" "$(find "$top/examples" -name '*.cave' | wc -l)" -ge 6
+export ANTHROPIC_API_KEY=test
+
+echo 'x = 1' >"$work/w/code.py"
+expect_status "format-folder: rewrites its folder" 0 at $here "$caverun" --workspace "$work/w" "$work/format-folder.bpf" -- \
+	sed -i 's/ = /=/' code.py
+expect "format-folder: it did" "$(cat "$work/w/code.py")" = 'x=1'
+expect_status "format-folder: not another" 4 at $here "$caverun" --workspace "$work/w" "$work/format-folder.bpf" -- \
+	sed -i 's/ = /=/' "$work/fetch.mjs"
+run at $here "$caverun" --workspace "$work/w" "$work/format-folder.bpf" -- "$probe" tcp 140.82.112.3 443
+expect "format-folder: no network" "$(cat "$work/out")" = 'tcp 140.82.112.3 443: refused EPERM'
+
+fetches fetch-service http://140.82.112.3:443/ 'yes false '
+fetches fetch-service 'http://[2606:50c0::1]:443/' 'yes false '
+refuses fetch-service 140.82.112.3 80
+refuses fetch-service 140.82.128.1 443
+refuses fetch-service 2001:db8::7 443
+fetches package-registry http://10.20.0.15:4873/ 'yes false '
+reaches package-registry 10.20.0.15 443
+refuses package-registry 10.20.0.16 4873
+fetches database http://10.30.0.7:5432/ 'yes false 10.30.0.7'
+refuses database 10.30.0.1 5432
+refuses database 10.30.0.66 5432
+refuses database 10.30.0.7 443
+fetches local-model http://127.0.0.1:11434/ 'yes false '
+reaches local-model ::1 11434
+refuses local-model 127.0.0.1 443
+refuses local-model 10.20.0.15 443
+fetches api-call http://160.79.104.10:443/ 'yes true '
+reaches api-call 2607:6bc0::10 443
+refuses api-call 192.0.2.7 443
+
+# The demonstration, and what it is to show.
+run "$top/examples/demo"
+expect "the demonstration runs to its end" "$status" = 0
+shows() {
+	line=$(grep "^$1" "$work/out" | tr -s ' ')
+	expect "the demonstration: $1" "$line" = "$1 $2"
+}
+shows 'write into the workspace' 'written written'
+shows 'connect to the granted host' 'connected connected'
+shows 'connect to another host' 'connected refused (EPERM)'
+shows 'connect to another port' 'connected refused (EPERM)'
+shows 'start a child process' 'ran refused (EPERM)'
+shows 'see the granted credential' 'there there'
+shows 'see another credential' 'there refused (not there)'
+expect "the demonstration: a unix socket is refused" -n "$(grep 'unix socket *connected *refused' "$work/out")"
+expect "the demonstration: a file is refused" -n "$(grep 'not granted *read *refused' "$work/out")"
