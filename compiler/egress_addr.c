@@ -59,9 +59,9 @@ struct addr_text addr_show(enum net_family family, struct net_addr a)
 		b[8 + i] = (unsigned char)(a.lo >> (56 - 8 * i));
 	}
 	if (family == NET_V4)
-		inet_ntop(AF_INET, b + 12, t.s, sizeof t.s);
+		inet_ntop(AF_INET, b + 12, t.s, INET6_ADDRSTRLEN);
 	else
-		inet_ntop(AF_INET6, b, t.s, sizeof t.s);
+		inet_ntop(AF_INET6, b, t.s, INET6_ADDRSTRLEN);
 	return t;
 }
 
@@ -81,11 +81,7 @@ struct addr_text addr_show_range(enum net_family family, struct net_addr lo, str
 			return t;
 		}
 	}
-	/* Two full IPv6 addresses would not fit; the second is then told by its end. */
-	if (used + 1 + strlen(last.s) < sizeof t.s)
-		snprintf(t.s + used, sizeof t.s - used, "-%s", last.s);
-	else
-		snprintf(t.s + used, sizeof t.s - used, "-...");
+	snprintf(t.s + used, sizeof t.s - used, "-%.*s", INET6_ADDRSTRLEN, last.s);
 	return t;
 }
 

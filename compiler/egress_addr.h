@@ -21,7 +21,7 @@ struct addr_ranges {
 };
 
 struct addr_text {
-	char s[64];
+	char s[128]; /* two IPv6 addresses */
 };
 
 /* The first and the last address of a family are 0 and this. */

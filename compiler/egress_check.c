@@ -304,14 +304,17 @@ static bool takes_in(const struct net_rule *r, const struct net_operand *o, cons
 static void report_metadata(struct diags *d, const struct net_rule *r, const struct net_operand *o,
 			    const struct metadata_list *list)
 {
+	const struct metadata_address *shown = NULL;
 	struct diag *e = NULL;
 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct metadata_range *m = &list->item[i];
 		struct addr_text at = addr_show_range(m->family, m->range.lo, m->range.hi);
 
-		if (!m->exposed || !takes_in(r, o, m))
+		/* What carries one address stands together: its first form says enough. */
+		if (!m->exposed || m->address == shown || !takes_in(r, o, m))
 			continue;
+		shown = m->address;
 		if (e) {
 			diag_note(d, e, (struct span){ 0 }, "and %s (%s)", at.s, m->address->what);
 			continue;

@@ -1,0 +1,959 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The proof of the egress programs: each is interpreted at every boundary of the policy and compared with what
+ * the rules say, taken one by one as they are written.  Nothing here is shared with the set algebra or the
+ * generator.
+ *
+ * Addresses: the first and last of every operand, one before and one after; for IPv6 also one up and down in
+ * every 32-bit word, since the programs decide by words; what carries the IPv4 boundaries; and fixed ones.
+ * Ports: the same of every port range, and fixed ones.  Addresses and ports are crossed in full up to
+ * FULL_CROSS pairs; above it an address meets the ports of the rules that hold it or a neighbour of it.
+ */
+#include "compiler/egress.h"
+
+#include <arpa/inet.h>
+#include <linux/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "bpf/vm.h"
+#include "compiler/egress_addr.h"
+
+enum {
+	FULL_CROSS = 4096,
+	WIRE_MAX = 96,
+	UDP_LITE = 136,
+	MPTCP = 262,
+	SYN = 0x02,
+	ACK = 0x10,
+};
+
+struct point {
+	enum net_family family;
+	struct net_addr addr;
+	bool brief; /* asked at one port: see add_carriers() */
+};
+
+struct points {
+	struct point *item;
+	size_t n, cap;
+};
+
+struct ports {
+	uint16_t *item;
+	size_t n, cap;
+};
+
+/* A destination that the rules allow, to vary everything else around. */
+struct sample {
+	bool known;
+	struct point to;
+	uint16_t port;
+};
+
+struct prover {
+	struct diags *d;
+	struct arena *a;
+	const struct policy *p;
+	const struct hook_program *hook;
+	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
+	struct sample sample[NET_PROTOS][NET_FAMILIES];
+	struct net_addr *teredo;
+	size_t nteredo;
+	bool failed;
+};
+
+static const char *const hook_name[] = {
+#define X(symbol, section, prog_type, attach_type) section,
+	CAVE_HOOKS(X)
+#undef X
+};
+
+static const int proto_number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
+
+/* --- what the rules say -------------------------------------------------------------------------- */
+
+static bool holds(const struct net_operand *o, struct point at)
+{
+	return o->family == at.family && net_addr_cmp(o->lo, at.addr) <= 0 &&
+	       net_addr_cmp(at.addr, o->hi) <= 0;
+}
+
+/* The IPv4 addresses that an IPv6 address carries: none, one, or the server and the client of Teredo. */
+static size_t carried(struct point at, struct point out[2])
+{
+	uint64_t hi = at.addr.hi, lo = at.addr.lo;
+	uint32_t v4[2];
+	size_t n = 1;
+
+	if (at.family != NET_V6)
+		return 0;
+	v4[0] = (uint32_t)lo;
+	if (hi == 0 && lo > 1 && lo <= 0xffffffff) {
+		/* compatible */
+	} else if (hi == 0x0064ff9b00000000 && lo <= 0xffffffff) {
+		/* NAT64 */
+	} else if (hi >> 48 == 0x2002) {
+		v4[0] = (uint32_t)(hi >> 16);
+	} else if (hi >> 32 == 0x20010000) {
+		v4[0] = (uint32_t)hi;
+		v4[1] = ~(uint32_t)lo;
+		n = 2;
+	} else {
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct point){ .family = NET_V4, .addr = { 0, v4[i] } };
+	return n;
+}
+
+/* True if one of the operands of a deny holds the address or what it carries. */
+static bool denies_address(const struct net_rule *r, struct point at)
+{
+	struct point inner[2];
+	size_t n = carried(at, inner);
+
+	for (size_t i = 0; i < r->nto; i++) {
+		if (holds(&r->to[i], at))
+			return true;
+		for (size_t k = 0; k < n; k++)
+			if (holds(&r->to[i], inner[k]))
+				return true;
+	}
+	return !r->nto;
+}
+
+static bool allows_address(const struct net_rule *r, struct point at)
+{
+	bool to = false;
+
+	for (size_t i = 0; i < r->nto && !to; i++)
+		to = holds(&r->to[i], at);
+	for (size_t i = 0; i < r->nexcept && to; i++)
+		to = !holds(&r->except[i], at);
+	return to;
+}
+
+static bool concerns_port(const struct net_rule *r, uint16_t port)
+{
+	for (size_t i = 0; i < r->nports; i++)
+		if (r->port[i].lo <= port && port <= r->port[i].hi)
+			return true;
+	return !r->allow && !r->nports;
+}
+
+static bool concerns_proto(const struct net_rule *r, int proto)
+{
+	if (!r->allow && !r->proto[NET_TCP] && !r->proto[NET_UDP])
+		return true;
+	return r->proto[proto];
+}
+
+/* IPv4-mapped IPv6 is IPv4. */
+static struct point normal(struct point at)
+{
+	if (at.family == NET_V6 && at.addr.hi == 0 && at.addr.lo >> 32 == 0xffff)
+		return (struct point){ .family = NET_V4, .addr = { 0, (uint32_t)at.addr.lo } };
+	return at;
+}
+
+/* The rules that hold an address, so that its ports need not look at all of them. */
+struct near {
+	const struct net_rule **rule;
+	size_t n;
+};
+
+static void find_near(const struct policy *p, struct point at, struct near *near)
+{
+	near->n = 0;
+	for (size_t i = 0; i < p->nnet_rules; i++) {
+		const struct net_rule *r = &p->net_rule[i];
+
+		if (r->allow ? allows_address(r, at) : denies_address(r, at))
+			near->rule[near->n++] = r;
+	}
+}
+
+static bool allowed(const struct near *near, int proto, uint16_t port)
+{
+	bool allow = false;
+
+	for (size_t i = 0; i < near->n; i++) {
+		const struct net_rule *r = near->rule[i];
+
+		if (!port || !concerns_proto(r, proto) || !concerns_port(r, port))
+			continue;
+		if (!r->allow)
+			return false;
+		allow = true;
+	}
+	return allow;
+}
+
+/* --- asking a program ---------------------------------------------------------------------------- */
+
+/* What a program is asked: what its input says, and how else it is special. */
+struct question {
+	enum cave_hook hook;
+	int protocol;
+	struct point at;
+	uint16_t port;
+	const char *form; /* NULL: nothing */
+};
+
+static const char *describe(const struct prover *v, const struct question *q)
+{
+	const char *name = arena_printf(v->a, "protocol %d", q->protocol);
+
+	if (q->protocol == IPPROTO_TCP || q->protocol == IPPROTO_UDP)
+		name = q->protocol == IPPROTO_TCP ? "tcp" : "udp";
+	return arena_printf(v->a, "%s %s port %u%s%s", name, addr_show(q->at.family, q->at.addr).s, q->port,
+			    q->form ? ", " : "", q->form ? q->form : "");
+}
+
+static void disagree(struct prover *v, const struct question *q, bool want)
+{
+	struct diag *e;
+
+	if (v->failed)
+		return;
+	v->failed = true;
+	e = diag_error(v->d, CAVE_PROOF_FAILED, v->p->at, "the program for %s %s what the policy %s: %s",
+		       hook_name[q->hook], want ? "refuses" : "allows", want ? "allows" : "refuses",
+		       describe(v, q));
+	diag_note(v->d, e, (struct span){ 0 }, "this is a fault of the compiler; nothing was written");
+}
+
+static bool run(struct prover *v, enum cave_hook hook, struct ebpf_input *in, uint64_t *result)
+{
+	const struct hook_program *h = &v->hook[hook];
+
+	if (ebpf_run(h->insn, h->n, in, result, NULL) && *result <= 1)
+		return true;
+	if (!v->failed)
+		diag_error(v->d, CAVE_PROOF_FAILED, v->p->at,
+			   "the program for %s does what the kernel would not load", hook_name[hook]);
+	v->failed = true;
+	return false;
+}
+
+static void put_words(uint32_t word[4], struct net_addr a)
+{
+	word[0] = htonl((uint32_t)(a.hi >> 32));
+	word[1] = htonl((uint32_t)a.hi);
+	word[2] = htonl((uint32_t)(a.lo >> 32));
+	word[3] = htonl((uint32_t)a.lo);
+}
+
+static void put_sock_addr(struct bpf_sock_addr *ctx, int protocol, struct point at, uint16_t port)
+{
+	memset(ctx, 0, sizeof *ctx);
+	ctx->user_family = ctx->family = at.family == NET_V4 ? AF_INET : AF_INET6;
+	ctx->user_port = htons(port);
+	ctx->protocol = (uint32_t)protocol;
+	ctx->type = protocol == IPPROTO_TCP ? SOCK_STREAM : SOCK_DGRAM;
+	if (at.family == NET_V4)
+		ctx->user_ip4 = htonl((uint32_t)at.addr.lo);
+	else
+		put_words(ctx->user_ip6, at.addr);
+}
+
+/*
+ * An address given to connect, sendmsg or bind.  `want_at` is what the context must hold afterwards, where the
+ * call goes on.
+ */
+static void ask_sock_addr(struct prover *v, const struct question *q, bool want, struct point want_at)
+{
+	struct bpf_sock_addr ctx, after;
+	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
+	uint64_t result;
+
+	put_sock_addr(&ctx, q->protocol, q->at, q->port);
+	if (!run(v, q->hook, &in, &result))
+		return;
+	put_sock_addr(&after, q->protocol, want_at, q->port);
+	if ((result == 1) != want || (want && memcmp(&ctx, &after, sizeof ctx)))
+		disagree(v, q, want);
+}
+
+/* A packet on the wire. */
+struct wire {
+	uint8_t byte[WIRE_MAX];
+	size_t size;
+};
+
+static struct wire make_packet(enum net_family family, int protocol, struct net_addr source,
+			       uint16_t source_port)
+{
+	struct wire w = { .size = family == NET_V4 ? 20 : 40 };
+	uint32_t word[4];
+
+	put_words(word, source);
+	if (family == NET_V4) {
+		w.byte[0] = 0x45;
+		w.byte[6] = 0x40; /* don't fragment */
+		w.byte[8] = 64;
+		w.byte[9] = (uint8_t)protocol;
+		memcpy(w.byte + 12, word + 3, 4);
+	} else {
+		w.byte[0] = 0x60;
+		w.byte[6] = (uint8_t)protocol;
+		memcpy(w.byte + 8, word, 16);
+	}
+	w.byte[w.size] = (uint8_t)(source_port >> 8);
+	w.byte[w.size + 1] = (uint8_t)source_port;
+	if (protocol == IPPROTO_TCP)
+		w.byte[w.size + 13] = ACK;
+	w.size += protocol == IPPROTO_TCP ? 20 : 8;
+	return w;
+}
+
+static void ask_packet(struct prover *v, const struct question *q, struct __sk_buff *ctx,
+		       const struct wire *w, bool want)
+{
+	struct ebpf_input in = { ctx, sizeof *ctx, w->byte, w->size };
+	uint64_t result;
+
+	if (run(v, q->hook, &in, &result) && (result == 1) != want)
+		disagree(v, q, want);
+}
+
+/* The socket side of an outgoing packet; `peer` may be mapped, then the socket is of IPv6. */
+static struct __sk_buff peer_context(struct point peer, uint16_t port)
+{
+	struct __sk_buff ctx = { .family = peer.family == NET_V4 ? AF_INET : AF_INET6 };
+
+	if (peer.family == NET_V4)
+		ctx.remote_ip4 = htonl((uint32_t)peer.addr.lo);
+	else
+		put_words(ctx.remote_ip6, peer.addr);
+	ctx.remote_port = (uint32_t)htons(port) << 16; /* bpf_convert_ctx_access, net/core/filter.c */
+	return ctx;
+}
+
+static void ask_egress(struct prover *v, int proto, struct point peer, uint16_t port, bool want)
+{
+	const struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], peer, port, "as a socket's peer" };
+	struct wire w = make_packet(normal(peer).family, q.protocol, (struct net_addr){ 0, 0 }, 40000);
+	struct __sk_buff ctx = peer_context(peer, port);
+
+	/* No peer: an unconnected datagram, which sendmsg has judged. */
+	if (proto == NET_UDP && !port)
+		want = v->granted[NET_UDP];
+	ask_packet(v, &q, &ctx, &w, want);
+}
+
+static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool want)
+{
+	const struct question q = { CAVE_HOOK_INGRESS, IPPROTO_UDP, from, port, "as a sender" };
+	struct wire w = make_packet(from.family, IPPROTO_UDP, from.addr, port);
+	struct __sk_buff ctx = { .family = AF_INET6 };
+
+	ask_packet(v, &q, &ctx, &w, want);
+}
+
+/* --- destinations -------------------------------------------------------------------------------- */
+
+static struct point mapped(struct point v4)
+{
+	return (struct point){ .family = NET_V6, .addr = { 0, (uint64_t)0xffff << 32 | v4.addr.lo } };
+}
+
+static bool is_unspecified(struct point at)
+{
+	struct point n = normal(at);
+
+	return !n.addr.hi && !n.addr.lo;
+}
+
+/* Where a connect to the address goes: the unspecified ones are turned into loopback. */
+static struct point destination(struct point at)
+{
+	if (is_unspecified(at))
+		at.addr.lo |= normal(at).family == NET_V4 ? 0x7f000001 : 1;
+	return at;
+}
+
+/* connect (or sendmsg) of the address's family, in the spelling `at`. */
+static void ask_call(struct prover *v, bool datagram, int proto, struct point at, uint16_t port, bool want)
+{
+	struct question q = { .protocol = proto_number[proto], .at = at, .port = port };
+	struct point to = destination(at);
+
+	if (at.family == NET_V4)
+		q.hook = datagram ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_CONNECT4;
+	else
+		q.hook = datagram ? CAVE_HOOK_SENDMSG6 : CAVE_HOOK_CONNECT6;
+	/* All zeroes is a datagram without an address, to a peer that connect has judged. */
+	if (datagram && proto == NET_UDP && !port && !at.addr.hi && !at.addr.lo) {
+		want = v->granted[NET_UDP];
+		to = at;
+	}
+	ask_sock_addr(v, &q, want, to);
+}
+
+static void ask_spelling(struct prover *v, struct point at, uint16_t port, const bool to[NET_PROTOS],
+			 const bool raw[NET_PROTOS])
+{
+	for (int proto = 0; proto < NET_PROTOS; proto++) {
+		ask_call(v, false, proto, at, port, to[proto]);
+		ask_egress(v, proto, at, port, raw[proto]);
+	}
+	ask_call(v, true, NET_UDP, at, port, to[NET_UDP]);
+	ask_call(v, true, NET_TCP, at, port, false);
+}
+
+static void remember(struct prover *v, int proto, struct point at, uint16_t port)
+{
+	struct sample *s = &v->sample[proto][at.family];
+
+	v->granted[proto] = true;
+	if (!s->known)
+		*s = (struct sample){ true, at, port };
+}
+
+/* One destination in every hook and spelling. */
+static void ask_destination(struct prover *v, const struct near *near, const struct near *near_raw,
+			    struct point at, uint16_t port)
+{
+	bool to[NET_PROTOS], raw[NET_PROTOS];
+
+	for (int proto = 0; proto < NET_PROTOS; proto++) {
+		to[proto] = allowed(near, proto, port);
+		raw[proto] = allowed(near_raw, proto, port);
+	}
+	ask_spelling(v, at, port, to, raw);
+	if (at.family == NET_V4)
+		ask_spelling(v, mapped(at), port, to, raw);
+	ask_ingress(v, at, port, raw[NET_UDP]);
+}
+
+/* --- which addresses and ports ------------------------------------------------------------------- */
+
+static void add_point(struct prover *v, struct points *to, enum net_family family, struct net_addr a)
+{
+	*ARENA_PUSH(v->a, to->item, to->n, to->cap) = normal((struct point){ .family = family, .addr = a });
+}
+
+/* One up and one down in each word, the others as they are. */
+static void add_words(struct prover *v, struct points *to, struct net_addr a)
+{
+	for (int word = 0; word < 4; word++) {
+		uint64_t one = word % 2 ? 1 : (uint64_t)1 << 32;
+		struct net_addr up = a, down = a;
+
+		if (word < 2) {
+			up.hi += one;
+			down.hi -= one;
+		} else {
+			up.lo += one;
+			down.lo -= one;
+		}
+		add_point(v, to, NET_V6, up);
+		add_point(v, to, NET_V6, down);
+	}
+}
+
+/*
+ * Everything that carries an IPv4 boundary.  Where no rule allows IPv6, all of these are refused by the same few
+ * instructions, and one port says as much as all.
+ */
+static void add_carriers(struct prover *v, struct points *to, uint64_t v4, bool brief)
+{
+	const struct net_addr form[] = {
+		{ 0, v4 },
+		{ 0x0064ff9b00000000, v4 },
+		{ 0x2002000000000000 | v4 << 16, 0 },
+		{ 0x2002000000000000 | v4 << 16 | 0xffff, UINT64_MAX },
+		{ 0x2001000000000000 | v4, 0 },
+		{ 0x2001000000000000 | v4, UINT64_MAX },
+		{ 0x2001000000000000, UINT32_MAX - v4 },
+	};
+
+	for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+		add_point(v, to, NET_V6, form[i]);
+		to->item[to->n - 1].brief = brief;
+	}
+	for (size_t i = 0; i < v->nteredo; i++)
+		add_point(v, to, NET_V6,
+			  (struct net_addr){ v->teredo[i].hi,
+					     (v->teredo[i].lo | UINT32_MAX) - v4 });
+}
+
+/* The /96 blocks of Teredo that operands begin and end in: a client's place in them depends on its address. */
+static void find_teredo(struct prover *v)
+{
+	size_t cap = 0;
+
+	for (size_t i = 0; i < v->p->nnet_rules; i++)
+		for (size_t k = 0; k < v->p->net_rule[i].nto; k++) {
+			const struct net_operand *o = &v->p->net_rule[i].to[k];
+			const struct net_addr edge[] = { o->lo, o->hi };
+
+			for (size_t e = 0; o->family == NET_V6 && e < 2; e++)
+				if (edge[e].hi >> 32 == 0x20010000)
+					*ARENA_PUSH(v->a, v->teredo, v->nteredo, cap) = edge[e];
+		}
+}
+
+static bool allows_v6(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		for (size_t k = 0; k < p->net_rule[i].nto; k++)
+			if (p->net_rule[i].allow && p->net_rule[i].to[k].family == NET_V6)
+				return true;
+	return false;
+}
+
+static void add_operand(struct prover *v, struct points *to, const struct net_operand *o, bool brief)
+{
+	struct net_addr before = o->lo, after = o->hi;
+	const struct net_addr edge[] = { o->lo, o->hi, addr_previous(before), addr_next(after) };
+
+	for (size_t i = 0; i < 4; i++) {
+		struct net_addr a = edge[i];
+
+		if (o->family == NET_V4) {
+			a = (struct net_addr){ 0, (uint32_t)a.lo };
+			add_carriers(v, to, a.lo, brief);
+		}
+		add_point(v, to, o->family, a);
+		if (o->family == NET_V6 && i < 2)
+			add_words(v, to, a);
+	}
+}
+
+static int by_point(const void *x, const void *y)
+{
+	const struct point *a = x, *b = y;
+
+	if (a->family != b->family)
+		return a->family < b->family ? -1 : 1;
+	if (net_addr_cmp(a->addr, b->addr))
+		return net_addr_cmp(a->addr, b->addr);
+	return a->brief - b->brief;
+}
+
+static struct points list_points(struct prover *v)
+{
+	static const uint32_t v4[] = { 0,	    1,		0x7f000000, 0x7f000001, 0x7fffffff, 0xa9fea9fe,
+				       0x0a000001,  0xdfffffff, 0xe0000000, 0xe0000001, 0xefffffff, 0xf0000000,
+				       0xfffffffe,  0xffffffff };
+	static const struct net_addr v6[] = {
+		{ 0, 0 },
+		{ 0, 1 },
+		{ 0, 2 },
+		{ 0, 0xfffeffffffff },
+		{ 0, 0x1000000000000 },
+		{ 0x0064ff9b00010000, 0 },
+		{ 0x20010db800000000, 1 },
+		{ 0xfd000ec200000000, 0x254 },
+		{ 0xfe80000000000000, 1 },
+		{ 0xff02000000000000, 1 },
+		{ UINT64_MAX, UINT64_MAX },
+	};
+	bool brief = !allows_v6(v->p);
+	struct points all = { 0 };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
+		add_operand(v, &all,
+			    &(struct net_operand){ .family = NET_V4, .lo = { 0, v4[i] }, .hi = { 0, v4[i] } },
+			    true);
+	for (size_t i = 0; i < sizeof v6 / sizeof *v6; i++)
+		add_point(v, &all, NET_V6, v6[i]);
+	for (size_t i = 0; i < v->p->nnet_rules; i++) {
+		const struct net_rule *r = &v->p->net_rule[i];
+
+		for (size_t k = 0; k < r->nto; k++)
+			add_operand(v, &all, &r->to[k], brief);
+		for (size_t k = 0; k < r->nexcept; k++)
+			add_operand(v, &all, &r->except[k], brief);
+	}
+	qsort(all.item, all.n, sizeof *all.item, by_point);
+	/* Of equal addresses the one that is asked in full comes first. */
+	for (size_t i = 1; i < all.n; i++)
+		if (all.item[i].family != all.item[kept].family ||
+		    net_addr_cmp(all.item[i].addr, all.item[kept].addr))
+			all.item[++kept] = all.item[i];
+	all.n = kept + 1;
+	return all;
+}
+
+static void add_port(struct prover *v, struct ports *to, unsigned port)
+{
+	*ARENA_PUSH(v->a, to->item, to->n, to->cap) = (uint16_t)port;
+}
+
+static int by_port(const void *x, const void *y)
+{
+	return *(const uint16_t *)x - *(const uint16_t *)y;
+}
+
+static void add_rule_ports(struct prover *v, struct ports *to, const struct net_rule *r)
+{
+	for (size_t i = 0; i < r->nports; i++) {
+		/* These wrap round at the ends, to the other end. */
+		add_port(v, to, r->port[i].lo - 1u);
+		add_port(v, to, r->port[i].lo);
+		add_port(v, to, r->port[i].hi);
+		add_port(v, to, r->port[i].hi + 1u);
+	}
+}
+
+static void finish_ports(struct prover *v, struct ports *ports)
+{
+	size_t kept = 0;
+
+	add_port(v, ports, 0);
+	add_port(v, ports, 1);
+	add_port(v, ports, 65535);
+	/* 443 with its bytes swapped, and the port that libraries probe with. */
+	add_port(v, ports, 0xbb01);
+	add_port(v, ports, 9);
+	qsort(ports->item, ports->n, sizeof *ports->item, by_port);
+	for (size_t i = 1; i < ports->n; i++)
+		if (ports->item[i] != ports->item[kept])
+			ports->item[++kept] = ports->item[i];
+	ports->n = kept + 1;
+}
+
+static bool is_near(const struct net_operand *o, struct point at)
+{
+	struct net_addr last = addr_last(o->family);
+	struct net_operand wider = *o;
+
+	if (o->lo.hi || o->lo.lo)
+		wider.lo = addr_previous(o->lo);
+	if (net_addr_cmp(o->hi, last))
+		wider.hi = addr_next(o->hi);
+	return holds(&wider, at);
+}
+
+/* The ports of the rules with an operand that holds the address (or one it carries), or a neighbour of it. */
+static void near_ports(struct prover *v, struct ports *ports, struct point at)
+{
+	struct point inner[2];
+	size_t n = carried(at, inner);
+
+	ports->n = 0;
+	for (size_t i = 0; i < v->p->nnet_rules; i++) {
+		const struct net_rule *r = &v->p->net_rule[i];
+		bool near = !r->nto;
+
+		for (size_t k = 0; k < r->nto && !near; k++) {
+			near = is_near(&r->to[k], at);
+			for (size_t c = 0; c < n && !near; c++)
+				near = is_near(&r->to[k], inner[c]);
+		}
+		if (near)
+			add_rule_ports(v, ports, r);
+	}
+	finish_ports(v, ports);
+}
+
+/* One port that is as likely as any to be granted. */
+static uint16_t some_port(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		if (p->net_rule[i].allow && p->net_rule[i].nports)
+			return p->net_rule[i].port[0].lo;
+	return 443;
+}
+
+static void ask_point(struct prover *v, struct near near[2], struct point at, const struct ports *ports)
+{
+	const struct near *raw = &near[0];
+
+	find_near(v->p, normal(destination(at)), &near[0]);
+	if (is_unspecified(at)) {
+		find_near(v->p, at, &near[1]);
+		raw = &near[1];
+	}
+	if (at.brief)
+		ask_destination(v, &near[0], raw, at, some_port(v->p));
+	for (size_t i = 0; i < ports->n && !at.brief && !v->failed; i++)
+		ask_destination(v, &near[0], raw, at, ports->item[i]);
+}
+
+/* Which protocols are granted at all, and a destination of each. */
+static void find_samples(struct prover *v, struct near *near, const struct points *points)
+{
+	struct ports ports = { 0 };
+
+	for (size_t i = 0; i < points->n; i++) {
+		find_near(v->p, points->item[i], near);
+		if (!near->n)
+			continue;
+		near_ports(v, &ports, points->item[i]);
+		for (size_t k = 0; k < ports.n; k++)
+			for (int proto = 0; proto < NET_PROTOS; proto++)
+				if (allowed(near, proto, ports.item[k]))
+					remember(v, proto, points->item[i], ports.item[k]);
+	}
+}
+
+static void prove_destinations(struct prover *v)
+{
+	struct points points;
+	struct ports ports = { 0 };
+	struct near near[2];
+	bool full;
+
+	find_teredo(v);
+	points = list_points(v);
+	for (int i = 0; i < 2; i++)
+		near[i].rule = ARENA_ARRAY(v->a, v->p->nnet_rules + 1, const struct net_rule *);
+	find_samples(v, &near[0], &points);
+	for (size_t i = 0; i < v->p->nnet_rules; i++)
+		add_rule_ports(v, &ports, &v->p->net_rule[i]);
+	finish_ports(v, &ports);
+	full = points.n * ports.n <= FULL_CROSS;
+	for (size_t i = 0; i < points.n && !v->failed; i++) {
+		if (!full)
+			near_ports(v, &ports, points.item[i]);
+		ask_point(v, near, points.item[i], &ports);
+	}
+}
+
+/* --- everything but the destination -------------------------------------------------------------- */
+
+/* A granted destination with every other protocol, in the hooks that see addresses. */
+static void prove_protocols(struct prover *v)
+{
+	static const int other[] = { 0, IPPROTO_ICMP, 2, IPPROTO_DCCP, IPPROTO_ICMPV6, IPPROTO_SCTP,
+				     UDP_LITE, IPPROTO_RAW, MPTCP };
+
+	for (int family = 0; family < NET_FAMILIES; family++) {
+		for (int proto = 0; proto < NET_PROTOS; proto++) {
+			const struct sample *s = &v->sample[proto][family];
+
+			for (size_t i = 0; s->known && i < sizeof other / sizeof *other; i++) {
+				struct question q = { .protocol = other[i], .at = s->to, .port = s->port };
+
+				q.hook = family == NET_V4 ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6;
+				ask_sock_addr(v, &q, false, q.at);
+				q.hook = family == NET_V4 ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_SENDMSG6;
+				ask_sock_addr(v, &q, false, q.at);
+				q.at.addr = (struct net_addr){ 0, 0 };
+				q.port = 0;
+				ask_sock_addr(v, &q, false, q.at);
+			}
+		}
+	}
+}
+
+/* Unicast and unspecified addresses, with port 0. */
+static bool may_bind(const struct prover *v, int protocol, struct point at, uint16_t port)
+{
+	struct point n = normal(at);
+
+	if (port || !((protocol == IPPROTO_TCP && v->granted[NET_TCP]) ||
+		      (protocol == IPPROTO_UDP && v->granted[NET_UDP])))
+		return false;
+	return n.family == NET_V4 ? n.addr.lo < 0xe0000000 : n.addr.hi >> 56 != 0xff;
+}
+
+static void prove_bind(struct prover *v)
+{
+	static const int protocol[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP, UDP_LITE, MPTCP };
+	static const uint16_t port[] = { 0, 1, 0x100, 443, 8080, 65535 };
+	static const uint32_t v4[] = { 0,	   1,	       0x7f000001, 0x0a000001, 0xdfffffff,
+				       0xe0000000, 0xe0000001, 0xefffffff, 0xf0000000, 0xffffffff };
+	static const struct net_addr v6[] = { { 0, 0 },
+					      { 0, 1 },
+					      { 0x20010db800000000, 1 },
+					      { 0xfeffffffffffffff, 1 },
+					      { 0xff00000000000000, 0 },
+					      { 0xff02000000000000, 1 },
+					      { UINT64_MAX, UINT64_MAX },
+					      { 0, 0xfffee0000001 },
+					      { 0, 0x1ffffe0000001 },
+					      { 1, 0xffffe0000001 },
+					      { 0x100000000, 0xffffe0000001 } };
+	struct points at = { 0 };
+
+	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
+		add_point(v, &at, NET_V4, (struct net_addr){ 0, v4[i] });
+	for (size_t i = 0; i < sizeof v6 / sizeof *v6; i++)
+		add_point(v, &at, NET_V6, v6[i]);
+	for (size_t i = 0; i < at.n; i++)
+		for (size_t k = 0; k < sizeof protocol / sizeof *protocol; k++)
+			for (size_t j = 0; j < sizeof port / sizeof *port; j++) {
+				struct question q = { CAVE_HOOK_BIND4, protocol[k], at.item[i], port[j],
+						      "as a local address" };
+				bool want = may_bind(v, q.protocol, q.at, q.port);
+
+				if (q.at.family == NET_V4) {
+					ask_sock_addr(v, &q, want, q.at);
+					q.at = mapped(q.at);
+				}
+				q.hook = CAVE_HOOK_BIND6;
+				ask_sock_addr(v, &q, want, q.at);
+			}
+}
+
+static void prove_sockets(struct prover *v)
+{
+	static const int family[] = { AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET };
+	static const int protocol[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_DCCP,
+					IPPROTO_ICMPV6, IPPROTO_SCTP, UDP_LITE, IPPROTO_RAW, MPTCP };
+
+	for (size_t f = 0; f < sizeof family / sizeof *family; f++)
+		for (int type = 0; type <= SOCK_PACKET; type++)
+			for (size_t k = 0; k < sizeof protocol / sizeof *protocol; k++) {
+				struct bpf_sock ctx = { .family = (uint32_t)family[f],
+							.type = (uint32_t)type,
+							.protocol = (uint32_t)protocol[k] };
+				struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
+				struct question q = { .hook = CAVE_HOOK_SOCK_CREATE, .protocol = protocol[k],
+						      .form = "as a new socket" };
+				bool inet = family[f] == AF_INET || family[f] == AF_INET6;
+				bool tcp = type == SOCK_STREAM && protocol[k] == IPPROTO_TCP;
+				bool udp = type == SOCK_DGRAM && protocol[k] == IPPROTO_UDP;
+				bool want = inet && ((tcp && v->granted[NET_TCP]) ||
+						     (udp && v->granted[NET_UDP]));
+				uint64_t result;
+
+				if (run(v, q.hook, &in, &result) && (result == 1) != want)
+					disagree(v, &q, want);
+			}
+}
+
+/* --- packets ------------------------------------------------------------------------------------- */
+
+static void ask_both(struct prover *v, struct question q, struct __sk_buff *ctx, const struct wire *w,
+		     bool leave, bool arrive)
+{
+	q.hook = CAVE_HOOK_EGRESS;
+	ask_packet(v, &q, ctx, w, leave);
+	q.hook = CAVE_HOOK_INGRESS;
+	ask_packet(v, &q, ctx, w, arrive);
+}
+
+/* Cut at every length: refused as soon as a byte that decides is missing. */
+static void prove_truncated(struct prover *v, struct question q, struct __sk_buff *ctx, struct wire w)
+{
+	size_t header = q.at.family == NET_V4 ? 20 : 40;
+	size_t needed = header + (q.protocol == IPPROTO_TCP ? 14 : 2);
+
+	q.form = "cut short";
+	for (size_t size = w.size; size-- > 0;) {
+		w.size = size;
+		ask_both(v, q, ctx, &w, size >= 24, size >= needed && size >= 24);
+	}
+}
+
+/* Every protocol number, so every extension header, in place of the one that is granted. */
+static void prove_next_headers(struct prover *v, struct question q, struct __sk_buff *ctx, struct wire w)
+{
+	uint8_t *next = &w.byte[q.at.family == NET_V4 ? 9 : 6];
+
+	q.form = "as another protocol or behind an extension header";
+	for (int protocol = 0; protocol < 256; protocol++) {
+		*next = (uint8_t)protocol;
+		if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
+			ask_both(v, q, ctx, &w, false, false);
+	}
+}
+
+/* Every first byte (version and header length, so IPv4 options), and IPv4 fragments. */
+static void prove_first_bytes(struct prover *v, struct question q, struct __sk_buff *ctx, struct wire w)
+{
+	uint8_t first = w.byte[0];
+
+	q.form = "with another version or with options";
+	for (int byte = 0; byte < 256; byte++) {
+		w.byte[0] = (uint8_t)byte;
+		/* The other version makes another packet of it. */
+		if (byte != 0x45 && byte >> 4 != 6)
+			ask_both(v, q, ctx, &w, false, false);
+	}
+	w.byte[0] = first;
+	if (q.at.family != NET_V4)
+		return;
+	q.form = "as a fragment";
+	for (int bit = 0; bit < 14; bit++) {
+		w.byte[6] = (uint8_t)(1 << bit >> 8);
+		w.byte[7] = (uint8_t)(1 << bit);
+		ask_both(v, q, ctx, &w, false, false);
+	}
+	w.byte[6] = 0xc0; /* the reserved bit and don't-fragment say nothing of that */
+	w.byte[7] = 0;
+	q.form = "with other flags";
+	ask_both(v, q, ctx, &w, true, true);
+}
+
+static void prove_tcp_flags(struct prover *v, struct question q, struct __sk_buff *ctx, struct wire w)
+{
+	uint8_t *flags = &w.byte[(q.at.family == NET_V4 ? 20 : 40) + 13];
+
+	q.form = "with other TCP flags";
+	for (int value = 0; value < 256; value++) {
+		*flags = (uint8_t)value;
+		ask_both(v, q, ctx, &w, true, (value & (SYN | ACK)) != SYN);
+	}
+}
+
+static void prove_packets(struct prover *v)
+{
+	for (int proto = 0; proto < NET_PROTOS; proto++) {
+		for (int family = 0; family < NET_FAMILIES; family++) {
+			const struct sample *s = &v->sample[proto][family];
+			struct question q = { .protocol = proto_number[proto], .at = s->to, .port = s->port };
+			struct wire w = make_packet((enum net_family)family, q.protocol, s->to.addr, s->port);
+			struct __sk_buff ctx = peer_context(s->to, s->port);
+			struct __sk_buff unknown = ctx;
+
+			if (!s->known)
+				continue;
+			prove_truncated(v, q, &ctx, w);
+			prove_next_headers(v, q, &ctx, w);
+			prove_first_bytes(v, q, &ctx, w);
+			if (proto == NET_TCP)
+				prove_tcp_flags(v, q, &ctx, w);
+			unknown.family = AF_UNIX;
+			q.hook = CAVE_HOOK_EGRESS;
+			q.form = "from a socket of another family";
+			ask_packet(v, &q, &unknown, &w, false);
+		}
+	}
+}
+
+/* --- all ----------------------------------------------------------------------------------------- */
+
+static bool check_programs(struct prover *v)
+{
+	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++) {
+		size_t bad;
+
+		if (ebpf_check(v->hook[hook].insn, v->hook[hook].n, &bad))
+			continue;
+		diag_error(v->d, CAVE_PROOF_FAILED, v->p->at,
+			   "instruction %zu of the program for %s is not one that the compiler emits", bad,
+			   hook_name[hook]);
+		return false;
+	}
+	return true;
+}
+
+bool egress_prove(struct diags *d, const struct policy *p, const struct hook_program *hook)
+{
+	struct arena scratch = { 0 };
+	struct prover v = { .d = d, .a = &scratch, .p = p, .hook = hook };
+
+	v.failed = !check_programs(&v);
+	if (!v.failed)
+		prove_destinations(&v);
+	if (!v.failed)
+		prove_protocols(&v);
+	if (!v.failed)
+		prove_bind(&v);
+	if (!v.failed)
+		prove_sockets(&v);
+	if (!v.failed)
+		prove_packets(&v);
+	arena_free(&scratch);
+	return !v.failed;
+}
