@@ -142,13 +142,26 @@ static void run_child(struct trial *t)
 	_exit(0);
 }
 
+/* The error number that a program's result leads to; -1 if the process ends (__seccomp_filter, kernel/seccomp.c). */
+static int outcome(uint32_t result)
+{
+	int data = result & SECCOMP_RET_DATA;
+
+	switch (result & SECCOMP_RET_ACTION_FULL) {
+	case SECCOMP_RET_ERRNO: return data > 4095 ? 4095 : data;
+	case SECCOMP_RET_ALLOW:
+	case SECCOMP_RET_LOG:
+	case SECCOMP_RET_TRACE:
+	case SECCOMP_RET_USER_NOTIF: return ENOSYS;
+	default: return -1;
+	}
+}
+
 static bool same_result(const struct trial *t, int call)
 {
-	uint32_t v = cbpf_run(t->insn, t->n, &t->data[call], NULL);
+	int expected = outcome(cbpf_run(t->insn, t->n, &t->data[call], NULL));
 
-	if (call >= t->done) /* the child died of it */
-		return v == 0;
-	return (v & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && (int)(v & 0xfff) == t->error[call];
+	return call < t->done ? t->error[call] == expected : expected == -1;
 }
 
 static bool compare_trial(struct trial *t)
