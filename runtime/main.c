@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* caverun: starts a tool under a compiled policy.  Reads as its pipeline: options, plan, spawn, wait. */
+/* caverun: starts a tool under a compiled policy.  Reads as its pipeline: options, plan, egress, spawn, wait. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runtime/descriptors.h"
+#include "runtime/egress.h"
 #include "runtime/options.h"
 #include "runtime/plan.h"
 #include "runtime/spawn.h"
@@ -28,20 +29,34 @@ static int inform(const char *text)
 	return write(STDOUT_FILENO, text, strlen(text)) < 0 ? STATUS_REFUSED : 0;
 }
 
-static bool run(const struct plan *plan, int *status, struct refusal *r)
+static bool start_and_wait(const struct plan *plan, const struct cgroup *group, const sigset_t *mask,
+			   int *status, struct refusal *r)
 {
-	sigset_t mask;
 	pid_t tool;
 	int proc;
 
-	wait_prepare(&mask);
-	if (!spawn(plan, -1, &mask, &tool, r))
+	if (!spawn(plan, group->fd, mask, &tool, r))
 		return false;
 	proc = hold_proc(tool);
 	*status = wait_for(tool);
 	if (proc >= 0)
 		close(proc);
 	return true;
+}
+
+static bool run(struct plan *plan, int *status, struct refusal *r)
+{
+	struct cgroup group = { .parent = -1, .fd = -1 };
+	sigset_t mask;
+	bool ok;
+
+	wait_prepare(&mask);
+	if (plan->artefact.requires & CAVE_REQUIRE_EGRESS &&
+	    !egress_prepare(&plan->memory, &plan->artefact, &mask, &group, r))
+		return false;
+	ok = start_and_wait(plan, &group, &mask, status, r);
+	cgroup_remove(&group);
+	return ok;
 }
 
 int main(int argc, char **argv)

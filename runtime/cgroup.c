@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "runtime/kernel.h"
+#include "runtime/mountinfo.h"
+
+static const char prefix[] = "cave-";
+
+enum { NAME_DIGITS = 16, EMPTY_TRIES = 200, EMPTY_WAIT_MS = 25 };
+
+static bool unavailable(struct refusal *r, int error, const char *what, const char *path)
+{
+	if (error)
+		return refuse_errno(r, CAVE_NETWORK_UNAVAILABLE, error,
+				    "the policy's network needs a control group of its own; %s %s", what,
+				    path);
+	return refuse(r, CAVE_NETWORK_UNAVAILABLE,
+		      "the policy's network needs a control group of its own; %s%s", what, path);
+}
+
+/* --- where the caller's own group is -------------------------------------------------------------- */
+
+/* The line "0::/path" of /proc/self/cgroup: the place in the second version's hierarchy (cgroup-v2.rst). */
+static char *own_path(char *text)
+{
+	char *line, *save;
+
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		if (!strncmp(line, "0::/", 4))
+			return line + 3;
+	return NULL;
+}
+
+/* Where `own` is seen under this mount, which shows the hierarchy from `root` down; NULL if it is not. */
+static char *under_mount(struct memory *m, const struct mount *mount, const char *own)
+{
+	size_t skip = strcmp(mount->root, "/") ? strlen(mount->root) : 0;
+
+	if (strcmp(mount->type, "cgroup2") || !path_within(own, mount->root) ||
+	    path_within(own, "/.."))
+		return NULL;
+	return memory_printf(m, "%s%s", mount->point, own[skip + 1] ? own + skip : "");
+}
+
+static bool is_cgroup2(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && ((unsigned long)fs.f_type & 0xffffffff) == K_FS_CGROUP2;
+}
+
+/* Opens the caller's group under the first mount that shows it: a later mount may have covered one. */
+static int open_own(struct memory *m, const struct mounts *mounts, const char *own, const char **path)
+{
+	for (size_t i = 0; i < mounts->n; i++) {
+		char *at = under_mount(m, &mounts->mount[i], own);
+		int fd = at ? open(at, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+		if (fd >= 0 && is_cgroup2(fd)) {
+			*path = at;
+			return fd;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	return -1;
+}
+
+static bool any_cgroup2(const struct mounts *mounts)
+{
+	for (size_t i = 0; i < mounts->n; i++)
+		if (!strcmp(mounts->mount[i].type, "cgroup2"))
+			return true;
+	return false;
+}
+
+static bool find_own(struct memory *m, struct cgroup *c, struct refusal *r)
+{
+	struct mounts mounts;
+	char *text, *own;
+	int error = proc_read(m, "/proc/self/cgroup", &text);
+
+	if (!error)
+		error = mountinfo_read(m, &mounts);
+	if (error)
+		return unavailable(r, error, "cannot read", "/proc/self");
+	own = own_path(text);
+	if (!own || !any_cgroup2(&mounts))
+		return unavailable(r, 0, "no hierarchy of control groups of version 2 is mounted here", "");
+	c->parent = open_own(m, &mounts, own, &c->path);
+	if (c->parent < 0)
+		return unavailable(r, 0, "no mount of cgroup2 shows the caller's own group ", own);
+	return true;
+}
+
+/* --- leftovers ------------------------------------------------------------------------------------ */
+
+static bool is_run_name(const char *name)
+{
+	size_t n = strlen(prefix);
+
+	return !strncmp(name, prefix, n) &&
+	       strspn(name + n, "0123456789abcdef") == NAME_DIGITS && !name[n + NAME_DIGITS];
+}
+
+/* A run holds the lock of its group: one that can be locked belongs to nobody.  A populated one stays (EBUSY). */
+static void sweep_one(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(parent, name, AT_REMOVEDIR);
+	close(fd);
+}
+
+static void sweep(int parent)
+{
+	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	while (list && (e = readdir(list)))
+		if (is_run_name(e->d_name))
+			sweep_one(parent, e->d_name);
+	if (list)
+		closedir(list);
+	else if (copy >= 0)
+		close(copy);
+}
+
+/* --- one run's ------------------------------------------------------------------------------------ */
+
+/* True if the name still leads to what was opened: another run may have swept it before we held the lock. */
+static bool still_there(const struct cgroup *c)
+{
+	struct stat ours, named;
+
+	return !fstat(c->fd, &ours) && !fstatat(c->parent, c->name, &named, AT_SYMLINK_NOFOLLOW) &&
+	       ours.st_ino == named.st_ino;
+}
+
+/* One try; an errno, or EAGAIN if it was swept away. */
+static int make_one(struct memory *m, struct cgroup *c)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof random, 0) != sizeof random)
+		return errno;
+	c->name = memory_printf(m, "%s%016llx", prefix, (unsigned long long)random);
+	if (mkdirat(c->parent, c->name, 0755))
+		return errno;
+	c->fd = openat(c->parent, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->fd >= 0 && !flock(c->fd, LOCK_EX) && still_there(c))
+		return 0;
+	if (c->fd >= 0)
+		close(c->fd);
+	unlinkat(c->parent, c->name, AT_REMOVEDIR);
+	return EAGAIN;
+}
+
+static const char *why_not(int error)
+{
+	switch (error) {
+	case EROFS:
+		return "cgroupfs is mounted read-only at";
+	case EACCES:
+	case EPERM:
+		return "these privileges may not make one in (run as root, or delegate the group)";
+	default:
+		return "cannot make one in";
+	}
+}
+
+bool cgroup_make(struct memory *m, struct cgroup *out, struct refusal *r)
+{
+	struct cgroup c = { .parent = -1, .fd = -1 };
+	int error = EAGAIN;
+
+	if (!find_own(m, &c, r))
+		return false;
+	sweep(c.parent);
+	for (unsigned tries = 0; error == EAGAIN && tries < 8; tries++)
+		error = make_one(m, &c);
+	if (error) {
+		close(c.parent);
+		return unavailable(r, error, why_not(error), c.path);
+	}
+	c.path = memory_printf(m, "%s/%s", c.path, c.name);
+	*out = c;
+	return true;
+}
+
+static void kill_all(const struct cgroup *c)
+{
+	int fd = openat(c->fd, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "1", 1) < 0 && errno == EINTR)
+		kill_all(c);
+	close(fd);
+}
+
+/* rmdir says EBUSY until the last process is gone, which a signal makes soon and not at once. */
+void cgroup_remove(struct cgroup *c)
+{
+	if (c->fd < 0)
+		return;
+	kill_all(c);
+	for (unsigned tries = 0; unlinkat(c->parent, c->name, AT_REMOVEDIR) && errno == EBUSY; tries++) {
+		if (tries == EMPTY_TRIES) {
+			report_note("processes are left in %s\n", c->path);
+			break;
+		}
+		poll(NULL, 0, tries ? EMPTY_WAIT_MS : 1);
+	}
+	close(c->fd);
+	close(c->parent);
+	*c = (struct cgroup){ .parent = -1, .fd = -1 };
+}

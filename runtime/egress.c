@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loading programs needs libbpf, which would make every start slower: a helper does it, for those policies that
+ * need it.  It gets three descriptors and answers on one of them (runtime/load_main.c).
+ */
+#include "runtime/egress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/env.h"
+#include "runtime/load_protocol.h"
+
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#endif
+#define SEALS 0xf /* F_SEAL_SEAL, SHRINK, GROW and WRITE (linux/fcntl.h) */
+
+static bool helper_fails(struct refusal *r, int error, const char *what)
+{
+	return refuse_errno(r, CAVE_NETWORK_UNAVAILABLE, error,
+			    "the policy's network programs cannot be loaded; %s", what);
+}
+
+/* Beside this executable, as in a build, or in ../libexec/cave, as installed. */
+static const char *find_helper(struct memory *m)
+{
+	static const char *const places[] = { "/cave-load", "/../libexec/cave/cave-load" };
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe);
+
+	while (n > 0 && exe[n - 1] != '/')
+		n--;
+	if (n <= 0)
+		return NULL;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		char *path = memory_printf(m, "%.*s%s", (int)n - 1, exe, places[i]);
+
+		if (!access(path, X_OK))
+			return path;
+	}
+	return NULL;
+}
+
+/* The helper sees the bytes that were checked here, and nobody can change them. */
+static int sealed_copy(const struct artefact *a)
+{
+	int fd = memfd_create("cave-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t done = 0;
+	ssize_t n;
+
+	while (fd >= 0 && done < a->size) {
+		n = write(fd, a->data + done, a->size - done);
+		if (n < 0 && errno != EINTR)
+			break;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0 && (done < a->size || fcntl(fd, F_ADD_SEALS, SEALS))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Reads the answer until the helper closes its end. */
+static void read_answer(int fd, char *answer, size_t max)
+{
+	size_t n = 0;
+	ssize_t got;
+
+	while (n + 1 < max && (got = read(fd, answer + n, max - 1 - n)) != 0) {
+		if (got < 0 && errno != EINTR)
+			break;
+		n += got > 0 ? (size_t)got : 0;
+	}
+	answer[n] = 0;
+}
+
+static int start_helper(const char *path, const int from[LOAD_FDS], const sigset_t *mask, char **env,
+			pid_t *pid)
+{
+	char *argv[] = { (char *)"cave-load", NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	int error = posix_spawn_file_actions_init(&actions);
+
+	if (error)
+		return error;
+	for (int i = 0; i < LOAD_FDS && !error; i++)
+		error = posix_spawn_file_actions_adddup2(&actions, from[i], LOAD_FD_FIRST + i);
+	if (!error)
+		error = posix_spawnattr_init(&attributes);
+	if (!error) {
+		posix_spawnattr_setsigmask(&attributes, mask);
+		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+		error = posix_spawn(pid, path, &actions, &attributes, argv, env);
+		posix_spawnattr_destroy(&attributes);
+	}
+	posix_spawn_file_actions_destroy(&actions);
+	return error;
+}
+
+/*
+ * Moves a descriptor out of the range that the helper's own will be dup2()ed to, so that none of them is
+ * overwritten before its turn.
+ */
+static int move_up(int fd)
+{
+	int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, LOAD_FD_FIRST + LOAD_FDS);
+
+	if (fd >= 0)
+		close(fd);
+	return moved;
+}
+
+static bool ask(const char *path, const int from[LOAD_FDS], int answers, const sigset_t *mask, char **env,
+		struct refusal *r)
+{
+	char answer[LOAD_ANSWER_MAX];
+	int error, status = 0;
+	pid_t pid;
+
+	error = start_helper(path, from, mask, env, &pid);
+	for (int i = 0; i < LOAD_FDS; i++)
+		close(from[i]);
+	if (error)
+		return helper_fails(r, error, path);
+	read_answer(answers, answer, sizeof answer);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status) && !WEXITSTATUS(status) && !strcmp(answer, LOAD_OK))
+		return true;
+	return refuse(r, CAVE_NETWORK_UNAVAILABLE, "%s",
+		      *answer ? answer : "cave-load ended without an answer");
+}
+
+static bool load(struct memory *m, const struct artefact *a, const struct cgroup *c, const sigset_t *mask,
+		 struct refusal *r)
+{
+	const char *path = find_helper(m), *tmpdir = env_get(environ, "TMPDIR");
+	char *env[] = { tmpdir ? memory_printf(m, "TMPDIR=%s", tmpdir) : NULL, NULL };
+	int answer[2], from[LOAD_FDS];
+	bool ok;
+
+	if (!path)
+		return helper_fails(r, ENOENT, "cave-load is neither beside caverun nor in ../libexec/cave");
+	if (pipe2(answer, O_CLOEXEC))
+		return helper_fails(r, errno, "pipe2");
+	from[LOAD_ARTEFACT] = move_up(sealed_copy(a));
+	from[LOAD_CGROUP] = fcntl(c->fd, F_DUPFD_CLOEXEC, LOAD_FD_FIRST + LOAD_FDS);
+	from[LOAD_ANSWER] = move_up(answer[1]);
+	if (from[LOAD_ARTEFACT] < 0 || from[LOAD_CGROUP] < 0 || from[LOAD_ANSWER] < 0)
+		ok = helper_fails(r, errno, "memfd_create");
+	else
+		ok = ask(path, from, answer[0], mask, env, r);
+	close(answer[0]);
+	return ok;
+}
+
+bool egress_prepare(struct memory *m, const struct artefact *a, const sigset_t *mask, struct cgroup *out,
+		    struct refusal *r)
+{
+	struct cgroup c;
+
+	if (!cgroup_make(m, &c, r))
+		return false;
+	if (!load(m, a, &c, mask, r)) {
+		cgroup_remove(&c);
+		return false;
+	}
+	*out = c;
+	return true;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cave-load: loads the egress programs of an artefact and attaches them to a control group.
+ *
+ * Started by caverun with three descriptors (runtime/load_protocol.h).  Answers in one sentence and ends; the
+ * programs live as long as the group.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "bpf/artefact.h"
+#include "runtime/load_info.h"
+#include "runtime/load_protocol.h"
+
+enum { LOG_SIZE = 16 << 20, CAP_NR_BPF = 39 };
+
+static const struct hook {
+	const char *section;
+	enum bpf_prog_type type;
+	enum bpf_attach_type attach;
+} hooks[CAVE_HOOK_COUNT] = {
+#define X(symbol, section_name, prog_type, attach_type) { section_name, prog_type, attach_type },
+	CAVE_HOOKS(X)
+#undef X
+};
+
+/* Answers and ends; what comes after the format's text is the kernel's version, which decides so often. */
+__attribute__((noreturn, format(printf, 2, 3))) static void answer(int error, const char *format, ...)
+{
+	char text[LOAD_ANSWER_MAX];
+	struct utsname kernel;
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(text, sizeof text - 160, format, ap);
+	va_end(ap);
+	if (n > (int)sizeof text - 161)
+		n = (int)sizeof text - 161;
+	if (error && !uname(&kernel))
+		n += snprintf(text + n, sizeof text - (size_t)n, ": %s (errno %d, Linux %.60s)",
+			      strerror(error), error, kernel.release);
+	if (write(LOAD_FD_FIRST + LOAD_ANSWER, text, (size_t)n) != n)
+		_exit(2);
+	_exit(strcmp(text, LOAD_OK) ? 1 : 0);
+}
+
+static bool has_capability(unsigned number)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	return !syscall(SYS_capget, &head, data) &&
+	       data[number / 32].effective & 1u << number % 32;
+}
+
+/* bpf_prog_load() (kernel/bpf/syscall.c) asks for both, or for CAP_SYS_ADMIN in place of the first. */
+static void check_privileges(void)
+{
+	bool bpf = has_capability(CAP_NR_BPF) || has_capability(CAP_SYS_ADMIN);
+	bool net = has_capability(CAP_NET_ADMIN) || has_capability(CAP_SYS_ADMIN);
+
+	if (!bpf || !net)
+		answer(EPERM, "the policy's network needs %s%s%s, which caverun was not given",
+		       bpf ? "" : "CAP_BPF", bpf || net ? "" : " and ", net ? "" : "CAP_NET_ADMIN");
+}
+
+static void open_artefact(struct artefact *out)
+{
+	struct artefact_error error;
+	struct stat st;
+	void *data;
+
+	if (fstat(LOAD_FD_FIRST + LOAD_ARTEFACT, &st))
+		answer(errno, "cave-load is started by caverun; its first descriptor");
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, LOAD_FD_FIRST + LOAD_ARTEFACT, 0);
+	if (data == MAP_FAILED)
+		answer(errno, "cannot map the policy");
+	if (!artefact_open(data, (size_t)st.st_size, out, &error))
+		answer(EINVAL, "the policy is invalid: %s", error.text);
+	if (!(out->requires & CAVE_REQUIRE_EGRESS))
+		answer(EINVAL, "the policy has no network programs");
+}
+
+/* The licence is asked for by helpers of the kernel that are for GPL-compatible programs only. */
+static const char *license(const struct artefact *a)
+{
+	const struct artefact_section *s = artefact_section(a, "license");
+
+	return s && s->size && s->size <= 128 && !((const char *)s->data)[s->size - 1] ? s->data : "";
+}
+
+/* Keeps the verifier's log, which is long, in a file; its path, or why there is none. */
+static const char *keep_log(const char *log, char path[], size_t max)
+{
+	const char *dir = getenv("TMPDIR");
+	size_t n = strlen(log);
+	int fd;
+
+	snprintf(path, max, "%.400s/cave-load-XXXXXX", dir && *dir == '/' ? dir : "/tmp");
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0 || write(fd, log, n) != (ssize_t)n)
+		snprintf(path, max, "lost, for want of a file in TMPDIR");
+	if (fd >= 0)
+		close(fd);
+	return path;
+}
+
+/* Why the kernel did not take the program: each cause has its own sentence. */
+__attribute__((noreturn)) static void load_failed(const struct hook *hook, int error, const char *log)
+{
+	char path[512];
+
+	if (error == EPERM && !*log)
+		answer(error, "loading %s is not permitted although the capabilities are there: "
+			      "this is a user namespace, or the kernel is locked down", hook->section);
+	if (*log)
+		answer(error, "the verifier refuses the policy's program for %s; its log is in %s",
+		       hook->section, keep_log(log, path, sizeof path));
+	if (error == ENOMEM)
+		answer(error, "loading %s; kernels before 5.11 count it against RLIMIT_MEMLOCK",
+		       hook->section);
+	answer(error, "this kernel does not take a program for %s", hook->section);
+}
+
+static int load(const struct artefact *a, size_t i, const struct load_info *info)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = hooks[i].attach);
+	const struct artefact_program *p = &a->program[i];
+	void *records[2];
+	char *log;
+	int fd, error;
+
+	load_info_fill(info, hooks[i].section, &options, records);
+	fd = bpf_prog_load(hooks[i].type, "cave", license(a), p->insn, p->n, &options);
+	if (fd < 0) {
+		/* Again, for the log: it costs too much to ask for it every time. */
+		error = errno;
+		log = calloc(1, LOG_SIZE);
+		options.log_buf = log;
+		options.log_size = LOG_SIZE;
+		options.log_level = 1;
+		fd = log ? bpf_prog_load(hooks[i].type, "cave", license(a), p->insn, p->n, &options) : -1;
+		if (fd < 0)
+			load_failed(&hooks[i], error, log ? log : "");
+		free(log);
+	}
+	free(records[0]);
+	free(records[1]);
+	return fd;
+}
+
+static void attach(size_t i, int program)
+{
+	if (!bpf_prog_attach(program, LOAD_FD_FIRST + LOAD_CGROUP, hooks[i].attach, BPF_F_ALLOW_MULTI))
+		return;
+	if (errno == EPERM)
+		answer(errno, "attaching %s is not permitted: a program higher up in the hierarchy was "
+			      "attached so that none may be below it", hooks[i].section);
+	answer(errno, "cannot attach a program to %s", hooks[i].section);
+}
+
+static uint32_t id_of(int program)
+{
+	struct bpf_prog_info info = { .id = 0 };
+	uint32_t size = sizeof info;
+
+	return bpf_obj_get_info_by_fd(program, &info, &size) ? 0 : info.id;
+}
+
+/* What was asked for is not what counts: the group must hold this program on this hook, and no other. */
+static void verify(size_t i, int program)
+{
+	uint32_t ids[8] = { 0 }, flags, n = sizeof ids / sizeof *ids, id = id_of(program);
+
+	if (bpf_prog_query(LOAD_FD_FIRST + LOAD_CGROUP, hooks[i].attach, 0, &flags, ids, &n))
+		answer(errno, "cannot ask what is attached to %s", hooks[i].section);
+	if (n != 1 || !id || ids[0] != id)
+		answer(EBADE, "%s holds %u programs in place of the policy's one", hooks[i].section, n);
+}
+
+int main(void)
+{
+	struct artefact a;
+	struct load_info info;
+	int program[CAVE_HOOK_COUNT];
+
+	libbpf_set_print(NULL); /* its own messages would go to the tool's standard error */
+	open_artefact(&a);
+	check_privileges();
+	load_info_open(&a, &info);
+	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+		program[i] = load(&a, i, &info);
+	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+		attach(i, program[i]);
+	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+		verify(i, program[i]);
+	load_info_close(&info);
+	answer(0, LOAD_OK);
+}
