@@ -90,7 +90,7 @@ static void print_source(FILE *to, const struct diags *d, struct span at)
 	const char *begin = f->text + at.begin, *start = begin, *end = begin;
 	size_t length;
 
-	if (!at.file)
+	if (!at.file || !f->size)
 		return;
 	while (start > f->text && start[-1] != '\n')
 		start--;
