@@ -219,7 +219,17 @@ static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 
 /* --- computing ----------------------------------------------------------------------------------- */
 
-static bool alu(struct machine *m, const struct bpf_insn *insn)
+static uint64_t host_order(uint64_t value, int bits)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return bits == 16 ? __builtin_bswap16((uint16_t)value) : __builtin_bswap32((uint32_t)value);
+#else
+	return bits == 16 ? (uint16_t)value : (uint32_t)value;
+#endif
+}
+
+/* An instruction that neither jumps nor ends the program; the checker has seen that it is one of these. */
+static bool step(struct machine *m, const struct bpf_insn *insn, struct ebpf_input *in)
 {
 	uint64_t *dst = &m->value[insn->dst_reg];
 	uint8_t *kind = &m->kind[insn->dst_reg];
@@ -245,46 +255,14 @@ static bool alu(struct machine *m, const struct bpf_insn *insn)
 		*dst += (uint64_t)(int64_t)insn->imm;
 		return *kind == NUMBER || *kind == STACK;
 	case BPF_ALU | BPF_END | BPF_TO_BE:
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		*dst = insn->imm == 16 ? __builtin_bswap16((uint16_t)*dst) :
-					 __builtin_bswap32((uint32_t)*dst);
-#else
-		*dst = insn->imm == 16 ? (uint16_t)*dst : (uint32_t)*dst;
-#endif
+		*dst = host_order(*dst, insn->imm);
 		return *kind == NUMBER;
-	default:
-		return false;
-	}
-}
-
-static bool holds(const struct machine *m, const struct bpf_insn *insn)
-{
-	uint32_t left = (uint32_t)m->value[insn->dst_reg], right = (uint32_t)insn->imm;
-
-	switch (BPF_OP(insn->code)) {
-	case BPF_JEQ:
-		return left == right;
-	case BPF_JNE:
-		return left != right;
-	case BPF_JGE:
-		return left >= right;
-	default: /* BPF_JLT */
-		return left < right;
-	}
-}
-
-/* One instruction that neither jumps nor ends the program. */
-static bool step(struct machine *m, const struct bpf_insn *insn, struct ebpf_input *in)
-{
-	switch (BPF_CLASS(insn->code)) {
-	case BPF_LDX:
-		return load(m, insn, in);
-	case BPF_STX:
+	case BPF_STX | BPF_MEM | BPF_W:
 		return store(m, insn, in);
-	case BPF_JMP:
+	case BPF_JMP | BPF_CALL:
 		return call_load_bytes(m, in);
 	default:
-		return alu(m, insn);
+		return load(m, insn, in);
 	}
 }
 
@@ -292,33 +270,48 @@ bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint
 {
 	struct machine m;
 	size_t count = 0;
+	bool taken;
 
+	memset(m.value, 0, sizeof m.value);
 	memset(m.kind, UNSET, sizeof m.kind);
 	m.written = 0;
 	m.kind[BPF_REG_1] = CONTEXT;
-	m.value[BPF_REG_1] = 0;
 	m.kind[BPF_REG_10] = STACK;
-	m.value[BPF_REG_10] = 0;
-	for (size_t at = 0; at < n; at++) {
-		const struct bpf_insn *i = &insn[at];
+	for (const struct bpf_insn *i = insn; i < insn + n; i++, count++) {
+		uint32_t left = (uint32_t)m.value[i->dst_reg], right = (uint32_t)i->imm;
 
-		count++;
-		if (BPF_CLASS(i->code) == BPF_JMP32) {
-			if (m.kind[i->dst_reg] != NUMBER)
-				return false;
-			at += holds(&m, i) ? (size_t)i->off : 0;
-		} else if (i->code == (BPF_JMP | BPF_JA)) {
-			at += (size_t)i->off;
-		} else if (i->code == (BPF_JMP | BPF_EXIT)) {
+		switch (i->code) {
+		case BPF_JMP32 | BPF_JEQ | BPF_K:
+			taken = left == right;
+			break;
+		case BPF_JMP32 | BPF_JNE | BPF_K:
+			taken = left != right;
+			break;
+		case BPF_JMP32 | BPF_JGE | BPF_K:
+			taken = left >= right;
+			break;
+		case BPF_JMP32 | BPF_JLT | BPF_K:
+			taken = left < right;
+			break;
+		case BPF_JMP | BPF_JA:
+			i += i->off;
+			continue;
+		case BPF_JMP | BPF_EXIT:
 			if (m.kind[BPF_REG_0] != NUMBER)
 				return false;
 			*result = m.value[BPF_REG_0];
 			if (steps)
-				*steps = count;
+				*steps = count + 1;
 			return true;
-		} else if (!step(&m, i, in)) {
-			return false;
+		default:
+			if (!step(&m, i, in))
+				return false;
+			continue;
 		}
+		if (m.kind[i->dst_reg] != NUMBER)
+			return false;
+		if (taken)
+			i += i->off;
 	}
 	return false;
 }

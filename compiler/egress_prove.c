@@ -6,8 +6,9 @@
  *
  * Addresses: the first and last of every operand, one before and one after; for IPv6 also one up and down in
  * every 32-bit word, since the programs decide by words; what carries the IPv4 boundaries; and fixed ones.
- * Ports: the same of every port range, and fixed ones.  Addresses and ports are crossed in full up to
- * FULL_CROSS pairs; above it an address meets the ports of the rules that hold it or a neighbour of it.
+ * Ports: the same of every port range, and the ends.  Addresses and ports are crossed in full up to FULL_CROSS
+ * pairs.  Above it an address that some rule holds meets the ports of the rules that hold it or a neighbour of
+ * it; one that no rule holds meets the first port of each range of those rules.
  */
 #include "compiler/egress.h"
 
@@ -21,7 +22,7 @@
 #include "compiler/egress_addr.h"
 
 enum {
-	FULL_CROSS = 4096,
+	FULL_CROSS = 512,
 	WIRE_MAX = 96,
 	UDP_LITE = 136,
 	MPTCP = 262,
@@ -52,6 +53,12 @@ struct sample {
 	uint16_t port;
 };
 
+/* A packet on the wire. */
+struct wire {
+	uint8_t byte[WIRE_MAX];
+	size_t size;
+};
+
 struct prover {
 	struct diags *d;
 	struct arena *a;
@@ -59,8 +66,10 @@ struct prover {
 	const struct hook_program *hook;
 	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
 	struct sample sample[NET_PROTOS][NET_FAMILIES];
+	struct ports ports; /* of the address at hand */
 	struct net_addr *teredo;
 	size_t nteredo;
+	struct wire leaving[NET_PROTOS][NET_FAMILIES]; /* packets that say nothing but their protocol */
 	bool failed;
 };
 
@@ -277,12 +286,6 @@ static void ask_sock_addr(struct prover *v, const struct question *q, bool want,
 		disagree(v, q, want);
 }
 
-/* A packet on the wire. */
-struct wire {
-	uint8_t byte[WIRE_MAX];
-	size_t size;
-};
-
 static struct wire make_packet(enum net_family family, int protocol, struct net_addr source,
 			       uint16_t source_port)
 {
@@ -335,13 +338,13 @@ static struct __sk_buff peer_context(struct point peer, uint16_t port)
 static void ask_egress(struct prover *v, int proto, struct point peer, uint16_t port, bool want)
 {
 	const struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], peer, port, "as a socket's peer" };
-	struct wire w = make_packet(normal(peer).family, q.protocol, (struct net_addr){ 0, 0 }, 40000);
+	const struct wire *w = &v->leaving[proto][normal(peer).family];
 	struct __sk_buff ctx = peer_context(peer, port);
 
 	/* No peer: an unconnected datagram, which sendmsg has judged. */
 	if (proto == NET_UDP && !port)
 		want = v->granted[NET_UDP];
-	ask_packet(v, &q, &ctx, &w, want);
+	ask_packet(v, &q, &ctx, w, want);
 }
 
 static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool want)
@@ -386,7 +389,7 @@ static void ask_call(struct prover *v, bool datagram, int proto, struct point at
 	else
 		q.hook = datagram ? CAVE_HOOK_SENDMSG6 : CAVE_HOOK_CONNECT6;
 	/* All zeroes is a datagram without an address, to a peer that connect has judged. */
-	if (datagram && proto == NET_UDP && !port && !at.addr.hi && !at.addr.lo) {
+	if (datagram && !port && !at.addr.hi && !at.addr.lo) {
 		want = v->granted[NET_UDP];
 		to = at;
 	}
@@ -401,7 +404,6 @@ static void ask_spelling(struct prover *v, struct point at, uint16_t port, const
 		ask_egress(v, proto, at, port, raw[proto]);
 	}
 	ask_call(v, true, NET_UDP, at, port, to[NET_UDP]);
-	ask_call(v, true, NET_TCP, at, port, false);
 }
 
 static void remember(struct prover *v, int proto, struct point at, uint16_t port)
@@ -457,7 +459,7 @@ static void add_words(struct prover *v, struct points *to, struct net_addr a)
 
 /*
  * Everything that carries an IPv4 boundary.  Where no rule allows IPv6, all of these are refused by the same few
- * instructions, and one port says as much as all.
+ * instructions: what carries the first address of each operand, at one port, says as much.
  */
 static void add_carriers(struct prover *v, struct points *to, uint64_t v4, bool brief)
 {
@@ -516,7 +518,8 @@ static void add_operand(struct prover *v, struct points *to, const struct net_op
 
 		if (o->family == NET_V4) {
 			a = (struct net_addr){ 0, (uint32_t)a.lo };
-			add_carriers(v, to, a.lo, brief);
+			if (!brief || i == 0)
+				add_carriers(v, to, a.lo, brief);
 		}
 		add_point(v, to, o->family, a);
 		if (o->family == NET_V6 && i < 2)
@@ -602,16 +605,12 @@ static void add_rule_ports(struct prover *v, struct ports *to, const struct net_
 	}
 }
 
-static void finish_ports(struct prover *v, struct ports *ports)
+static void finish_ports(struct ports *ports)
 {
 	size_t kept = 0;
 
-	add_port(v, ports, 0);
-	add_port(v, ports, 1);
-	add_port(v, ports, 65535);
-	/* 443 with its bytes swapped, and the port that libraries probe with. */
-	add_port(v, ports, 0xbb01);
-	add_port(v, ports, 9);
+	if (!ports->n)
+		return;
 	qsort(ports->item, ports->n, sizeof *ports->item, by_port);
 	for (size_t i = 1; i < ports->n; i++)
 		if (ports->item[i] != ports->item[kept])
@@ -619,38 +618,54 @@ static void finish_ports(struct prover *v, struct ports *ports)
 	ports->n = kept + 1;
 }
 
-static bool is_near(const struct net_operand *o, struct point at)
-{
-	struct net_addr last = addr_last(o->family);
-	struct net_operand wider = *o;
+/* Where an address and its neighbours are, and what it carries. */
+struct place {
+	struct point at, before, after, inner[2];
+	size_t ninner;
+};
 
-	if (o->lo.hi || o->lo.lo)
-		wider.lo = addr_previous(o->lo);
-	if (net_addr_cmp(o->hi, last))
-		wider.hi = addr_next(o->hi);
-	return holds(&wider, at);
+static struct place place_of(struct point at)
+{
+	struct place w = { .at = at, .before = at, .after = at };
+
+	w.before.addr = addr_previous(at.addr);
+	w.after.addr = addr_next(at.addr);
+	w.ninner = carried(at, w.inner);
+	return w;
 }
 
-/* The ports of the rules with an operand that holds the address (or one it carries), or a neighbour of it. */
-static void near_ports(struct prover *v, struct ports *ports, struct point at)
+static bool is_near(const struct net_operand *o, const struct place *w)
 {
-	struct point inner[2];
-	size_t n = carried(at, inner);
+	if (o->family != w->at.family)
+		return (w->ninner > 0 && holds(o, w->inner[0])) || (w->ninner > 1 && holds(o, w->inner[1]));
+	return holds(o, w->at) || holds(o, w->before) || holds(o, w->after);
+}
+
+/*
+ * The ports of the rules with an operand that holds the address (or one it carries), or a neighbour of it; with
+ * `firsts`, only the first of every range.
+ */
+static void near_ports(struct prover *v, struct ports *ports, struct point at, bool firsts)
+{
+	struct place w = place_of(at);
 
 	ports->n = 0;
 	for (size_t i = 0; i < v->p->nnet_rules; i++) {
 		const struct net_rule *r = &v->p->net_rule[i];
 		bool near = !r->nto;
 
-		for (size_t k = 0; k < r->nto && !near; k++) {
-			near = is_near(&r->to[k], at);
-			for (size_t c = 0; c < n && !near; c++)
-				near = is_near(&r->to[k], inner[c]);
-		}
-		if (near)
+		for (size_t k = 0; k < r->nto && !near; k++)
+			near = is_near(&r->to[k], &w);
+		for (size_t k = 0; k < r->nports && near && firsts; k++)
+			add_port(v, ports, r->port[k].lo);
+		if (near && !firsts)
 			add_rule_ports(v, ports, r);
 	}
-	finish_ports(v, ports);
+	if (!firsts) {
+		add_port(v, ports, 0);
+		add_port(v, ports, 65535);
+	}
+	finish_ports(ports);
 }
 
 /* One port that is as likely as any to be granted. */
@@ -662,8 +677,9 @@ static uint16_t some_port(const struct policy *p)
 	return 443;
 }
 
-static void ask_point(struct prover *v, struct near near[2], struct point at, const struct ports *ports)
+static void ask_point(struct prover *v, struct near near[2], struct point at, const struct ports *all)
 {
+	const struct ports *ports = all;
 	const struct near *raw = &near[0];
 
 	find_near(v->p, normal(destination(at)), &near[0]);
@@ -671,9 +687,15 @@ static void ask_point(struct prover *v, struct near near[2], struct point at, co
 		find_near(v->p, at, &near[1]);
 		raw = &near[1];
 	}
-	if (at.brief)
+	if (at.brief) {
 		ask_destination(v, &near[0], raw, at, some_port(v->p));
-	for (size_t i = 0; i < ports->n && !at.brief && !v->failed; i++)
+		return;
+	}
+	if (!all) {
+		near_ports(v, &v->ports, at, !near[0].n && !raw->n);
+		ports = &v->ports;
+	}
+	for (size_t i = 0; i < ports->n && !v->failed; i++)
 		ask_destination(v, &near[0], raw, at, ports->item[i]);
 }
 
@@ -686,7 +708,7 @@ static void find_samples(struct prover *v, struct near *near, const struct point
 		find_near(v->p, points->item[i], near);
 		if (!near->n)
 			continue;
-		near_ports(v, &ports, points->item[i]);
+		near_ports(v, &ports, points->item[i], false);
 		for (size_t k = 0; k < ports.n; k++)
 			for (int proto = 0; proto < NET_PROTOS; proto++)
 				if (allowed(near, proto, ports.item[k]))
@@ -701,6 +723,10 @@ static void prove_destinations(struct prover *v)
 	struct near near[2];
 	bool full;
 
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		for (int family = 0; family < NET_FAMILIES; family++)
+			v->leaving[proto][family] = make_packet((enum net_family)family, proto_number[proto],
+								(struct net_addr){ 0, 0 }, 40000);
 	find_teredo(v);
 	points = list_points(v);
 	for (int i = 0; i < 2; i++)
@@ -708,22 +734,21 @@ static void prove_destinations(struct prover *v)
 	find_samples(v, &near[0], &points);
 	for (size_t i = 0; i < v->p->nnet_rules; i++)
 		add_rule_ports(v, &ports, &v->p->net_rule[i]);
-	finish_ports(v, &ports);
+	add_port(v, &ports, 0);
+	add_port(v, &ports, 65535);
+	finish_ports(&ports);
 	full = points.n * ports.n <= FULL_CROSS;
-	for (size_t i = 0; i < points.n && !v->failed; i++) {
-		if (!full)
-			near_ports(v, &ports, points.item[i]);
-		ask_point(v, near, points.item[i], &ports);
-	}
+	for (size_t i = 0; i < points.n && !v->failed; i++)
+		ask_point(v, near, points.item[i], full ? &ports : NULL);
 }
 
 /* --- everything but the destination -------------------------------------------------------------- */
 
-/* A granted destination with every other protocol, in the hooks that see addresses. */
+/* A granted destination with every other protocol, and TCP for sendmsg, in the hooks that see addresses. */
 static void prove_protocols(struct prover *v)
 {
-	static const int other[] = { 0, IPPROTO_ICMP, 2, IPPROTO_DCCP, IPPROTO_ICMPV6, IPPROTO_SCTP,
-				     UDP_LITE, IPPROTO_RAW, MPTCP };
+	static const int other[] = { 0, IPPROTO_ICMP, IPPROTO_IGMP, IPPROTO_TCP, IPPROTO_DCCP,
+				     IPPROTO_ICMPV6, IPPROTO_SCTP, UDP_LITE, IPPROTO_RAW, MPTCP };
 
 	for (int family = 0; family < NET_FAMILIES; family++) {
 		for (int proto = 0; proto < NET_PROTOS; proto++) {
@@ -733,9 +758,11 @@ static void prove_protocols(struct prover *v)
 				struct question q = { .protocol = other[i], .at = s->to, .port = s->port };
 
 				q.hook = family == NET_V4 ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6;
-				ask_sock_addr(v, &q, false, q.at);
+				if (other[i] != IPPROTO_TCP)
+					ask_sock_addr(v, &q, false, q.at);
 				q.hook = family == NET_V4 ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_SENDMSG6;
 				ask_sock_addr(v, &q, false, q.at);
+				/* and without an address */
 				q.at.addr = (struct net_addr){ 0, 0 };
 				q.port = 0;
 				ask_sock_addr(v, &q, false, q.at);
