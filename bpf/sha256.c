@@ -48,37 +48,46 @@ static inline uint32_t big_endian(const uint8_t *p)
 /* The schedule is kept as a ring of 16 words: word t replaces word t - 16. */
 static inline uint32_t schedule(uint32_t w[16], unsigned t)
 {
-	if (t >= 16)
-		w[t & 15] += small_sigma1(w[(t - 2) & 15]) + w[(t - 7) & 15] +
-			     small_sigma0(w[(t - 15) & 15]);
-	return w[t & 15];
+	return w[t & 15] += small_sigma1(w[(t + 14) & 15]) + w[(t + 9) & 15] +
+			    small_sigma0(w[(t + 1) & 15]);
 }
 
 /* One round, with the rotation of the eight working variables left to the order of the arguments. */
-#define ROUND(a, b, c, d, e, f, g, h, t)                                                           \
+#define ROUND(a, b, c, d, e, f, g, h, word, constant)                                              \
 	do {                                                                                       \
-		uint32_t t1 = (h) + big_sigma1(e) + (((e) & (f)) ^ (~(e) & (g))) + k[t] +          \
-			      schedule(w, t);                                                      \
+		uint32_t t1 = (h) + big_sigma1(e) + ((g) ^ ((e) & ((f) ^ (g)))) + (constant) + (word); \
 		(d) += t1;                                                                         \
-		(h) = t1 + big_sigma0(a) + (((a) & (b)) ^ ((a) & (c)) ^ ((b) & (c)));              \
+		(h) = t1 + big_sigma0(a) + (((a) & (b)) | ((c) & ((a) | (b))));                    \
 	} while (0)
+
+/* Eight rounds from t on, after which every variable is back in its place. */
+#define EIGHT(WORD, t)                                                                             \
+	do {                                                                                       \
+		ROUND(a, b, c, d, e, f, g, h, WORD(w, (t)), k[base + (t)]);                        \
+		ROUND(h, a, b, c, d, e, f, g, WORD(w, (t) + 1), k[base + (t) + 1]);                \
+		ROUND(g, h, a, b, c, d, e, f, WORD(w, (t) + 2), k[base + (t) + 2]);                \
+		ROUND(f, g, h, a, b, c, d, e, WORD(w, (t) + 3), k[base + (t) + 3]);                \
+		ROUND(e, f, g, h, a, b, c, d, WORD(w, (t) + 4), k[base + (t) + 4]);                \
+		ROUND(d, e, f, g, h, a, b, c, WORD(w, (t) + 5), k[base + (t) + 5]);                \
+		ROUND(c, d, e, f, g, h, a, b, WORD(w, (t) + 6), k[base + (t) + 6]);                \
+		ROUND(b, c, d, e, f, g, h, a, WORD(w, (t) + 7), k[base + (t) + 7]);                \
+	} while (0)
+
+#define FIRST(w, t) (w)[t]
 
 static void compress(uint32_t v[8], const uint8_t *block)
 {
 	uint32_t a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5], g = v[6], h = v[7];
 	uint32_t w[16];
+	unsigned base = 0;
 
 	for (unsigned i = 0; i < 16; i++)
 		w[i] = big_endian(block + 4 * i);
-	for (unsigned t = 0; t < 64; t += 8) {
-		ROUND(a, b, c, d, e, f, g, h, t);
-		ROUND(h, a, b, c, d, e, f, g, t + 1);
-		ROUND(g, h, a, b, c, d, e, f, t + 2);
-		ROUND(f, g, h, a, b, c, d, e, t + 3);
-		ROUND(e, f, g, h, a, b, c, d, t + 4);
-		ROUND(d, e, f, g, h, a, b, c, t + 5);
-		ROUND(c, d, e, f, g, h, a, b, t + 6);
-		ROUND(b, c, d, e, f, g, h, a, t + 7);
+	EIGHT(FIRST, 0);
+	EIGHT(FIRST, 8);
+	for (base = 16; base < 64; base += 16) {
+		EIGHT(schedule, 0);
+		EIGHT(schedule, 8);
 	}
 	v[0] += a;
 	v[1] += b;

@@ -51,7 +51,7 @@ static char *under_mount(struct memory *m, const struct mount *mount, const char
 	if (strcmp(mount->type, "cgroup2") || !path_within(own, mount->root) ||
 	    path_within(own, "/.."))
 		return NULL;
-	return memory_printf(m, "%s%s", mount->point, own[skip + 1] ? own + skip : "");
+	return memory_printf(m, "%s%s", mount->point, strcmp(own, "/") ? own + skip : "");
 }
 
 static bool is_cgroup2(int fd)

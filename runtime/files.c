@@ -36,6 +36,7 @@ struct grant {
 	const char *path; /* as it is shown */
 	unsigned flags; /* CAVE_FILE_* */
 	bool execute;
+	bool direct; /* opened in /proc by a path without links */
 	int fd;
 	struct stat st;
 };
@@ -194,7 +195,7 @@ static const char *own_place(struct preparation *p, const struct grant *g)
 	char prefix[32];
 	const char *path;
 
-	if (g->st.st_dev != p->proc || p->proc == p->root.st_dev)
+	if (g->direct || g->st.st_dev != p->proc || p->proc == p->root.st_dev)
 		return NULL;
 	snprintf(prefix, sizeof prefix, "/proc/%ld", (long)getpid());
 	path = path_of(p->memory, g->fd);
@@ -235,16 +236,36 @@ static bool open_failed(struct preparation *p, const struct grant *g, int error)
 	return refuse_errno(p->refusal, CAVE_FAILED, error, "cannot open the grant %s", g->path);
 }
 
+/*
+ * Most paths of /proc are reached without a link, and then they are nobody's own: trying so first saves asking
+ * where they lead.
+ */
+static int open_grant(struct grant *g, int base, struct k_open_how *how)
+{
+	const char *path = *g->path ? g->path : ".";
+	long fd;
+
+	g->direct = false;
+	if (base < 0 && path_within(path, "/proc")) {
+		how->resolve |= K_RESOLVE_NO_SYMLINKS;
+		fd = syscall(SYS_openat2, AT_FDCWD, path, how, sizeof *how);
+		g->direct = fd >= 0;
+		if (fd >= 0 || errno != ELOOP)
+			return (int)fd;
+		how->resolve &= ~(uint64_t)K_RESOLVE_NO_SYMLINKS;
+	}
+	return (int)syscall(SYS_openat2, base >= 0 ? base : AT_FDCWD, path, how, sizeof *how);
+}
+
 /* Opens, judges and closes it; `base` is the folder of a relative one, else -1. */
 static bool add_grant(struct preparation *p, struct grant *g, int base)
 {
 	struct k_open_how how = { .flags = O_PATH | O_CLOEXEC,
 				  .resolve = K_RESOLVE_NO_MAGICLINKS |
 					     (base >= 0 ? K_RESOLVE_BENEATH : 0) };
-	const char *path = *g->path ? g->path : ".";
 	bool ok;
 
-	g->fd = (int)syscall(SYS_openat2, base >= 0 ? base : AT_FDCWD, path, &how, sizeof how);
+	g->fd = open_grant(g, base, &how);
 	if (g->fd < 0)
 		return open_failed(p, g, errno);
 	if (fstat(g->fd, &g->st))

@@ -56,6 +56,7 @@ struct ll_path_beneath_attr {
 #define K_MOUNT_ATTR_NODEV 0x4u
 #define K_MOUNT_ATTR_NOEXEC 0x8u
 #define K_RESOLVE_NO_MAGICLINKS 0x2u
+#define K_RESOLVE_NO_SYMLINKS 0x4u
 #define K_RESOLVE_BENEATH 0x8u
 
 struct k_mount_attr {

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf_common.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@
 #include "runtime/arch.h"
 #include "runtime/spawn_child.h"
 
-enum { STACK = 65536, LL_ABI_TRUNCATE = 3, LL_ABI_SCOPE = 6 };
+enum { STACK = 16384, LL_ABI_TRUNCATE = 3, LL_ABI_SCOPE = 6 };
 
 /* True if this process may make a mount namespace without a user namespace. */
 static bool may_mount(void)
@@ -171,27 +171,30 @@ static void restore_dumpable(int dumpable)
 		prctl(PR_SET_DUMPABLE, dumpable);
 }
 
+/*
+ * The child's stack and the filter are on ours, which stands still under the child; they are too short-lived
+ * to be worth a mapping.
+ */
+static bool start_on_stack(struct child *c, int cgroup, pid_t *out, struct refusal *r)
+{
+	struct sock_filter insn[BPF_MAXINSNS];
+	_Alignas(16) char stack[STACK];
+
+	c->insn = insn;
+	return start(c, cgroup, stack, out, r);
+}
+
 bool spawn(const struct plan *plan, int cgroup, const sigset_t *mask, pid_t *out, struct refusal *r)
 {
-	size_t n = plan->artefact.filter[ARCH_FILTER].n;
 	struct child c = { .plan = plan, .mode = may_mount() ? CHILD_MOUNTS : CHILD_USERNS,
 			   .mask = *mask, .parent = getpid(), .uid = geteuid(), .gid = getegid() };
 	int dumpable = plan->user ? prctl(PR_GET_DUMPABLE) : 0;
-	void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	bool ok;
 
-	c.insn = malloc(n * sizeof *c.insn);
 	c.tree = calloc(plan->files.nwritable + 1, sizeof *c.tree);
-	if (stack == MAP_FAILED || !c.insn || !c.tree)
-		ok = refuse(r, CAVE_FAILED, "out of memory");
-	else
-		ok = start(&c, cgroup, stack, out, r);
+	ok = c.tree ? start_on_stack(&c, cgroup, out, r) : refuse(r, CAVE_FAILED, "out of memory");
 	if (plan->user)
 		restore_dumpable(dumpable);
-	free(c.insn);
 	free(c.tree);
-	if (stack != MAP_FAILED)
-		munmap(stack, STACK);
 	return ok;
 }
