@@ -60,18 +60,28 @@ cat >"$work/fetch.mjs" <<'END'
 const text = await fetch(process.argv[2]).then((r) => r.text(), (e) => `refused ${e.cause.code}`);
 console.log(text, 'ANTHROPIC_API_KEY' in process.env, process.env.PGHOST ?? '');
 END
+# under EXAMPLE [OPTION…] -- PROGRAM…: with a workspace where the example grants one.
+under() {
+	name=$1 options=
+	shift
+	if grep -q 'write workspace' "$top/examples/$name.cave"; then set -- --workspace "$work/w" "$@"; fi
+	while [ "$1" != -- ]; do
+		options="$options $1"
+		shift
+	done
+	# shellcheck disable=SC2086
+	at $here "$caverun" $options "$work/$name.bpf" "$@"
+}
 fetches() {
-	expect_output "$1: reaches $2" "$3" at $here "$caverun" --script "$work/fetch.mjs" --workspace "$work/w" \
-		"$work/$1.bpf" -- node "$2"
+	expect_output "$1: reaches $2" "$3" under "$1" --script "$work/fetch.mjs" -- node "$2"
 }
 reaches() {
-	expect_output "$1: reaches $2 port $3" "tcp $2 $3: allowed" at $here "$caverun" --workspace "$work/w" "$work/$1.bpf" -- \
-		"$probe" tcp "$2" "$3"
+	expect_output "$1: reaches $2 port $3" "tcp $2 $3: allowed" under "$1" -- "$probe" tcp "$2" "$3"
 }
 refuses() {
 	run at $here "$probe" tcp "$2" "$3"
 	expect "$1: control: $2 port $3 is there" "$(cat "$work/out")" = "tcp $2 $3: allowed"
-	run at $here "$caverun" --workspace "$work/w" "$work/$1.bpf" -- "$probe" tcp "$2" "$3"
+	run under "$1" -- "$probe" tcp "$2" "$3"
 	expect "$1: does not reach $2 port $3" "$(cat "$work/out")" = "tcp $2 $3: refused EPERM"
 }
 
@@ -84,12 +94,12 @@ expect "there are at least six" "$(find "$top/examples" -name '*.cave' | wc -l)"
 export ANTHROPIC_API_KEY=test
 
 echo 'x = 1' >"$work/w/code.py"
-expect_status "format-folder: rewrites its folder" 0 at $here "$caverun" --workspace "$work/w" "$work/format-folder.bpf" -- \
+expect_status "format-folder: rewrites its folder" 0 under format-folder -- \
 	sed -i 's/ = /=/' code.py
 expect "format-folder: it did" "$(cat "$work/w/code.py")" = 'x=1'
-expect_status "format-folder: not another" 4 at $here "$caverun" --workspace "$work/w" "$work/format-folder.bpf" -- \
+expect_status "format-folder: not another" 2 under format-folder -- \
 	sed -i 's/ = /=/' "$work/fetch.mjs"
-run at $here "$caverun" --workspace "$work/w" "$work/format-folder.bpf" -- "$probe" tcp 140.82.112.3 443
+run under format-folder -- "$probe" tcp 140.82.112.3 443
 expect "format-folder: no network" "$(cat "$work/out")" = 'tcp 140.82.112.3 443: refused EPERM'
 
 fetches fetch-service http://140.82.112.3:443/ 'yes false '

@@ -16,7 +16,7 @@ profile tool {
 		write workspace
 		read "/usr/lib", "/usr/share", "/usr/local/lib", "/usr/include", "/etc/python3.11"
 	}
-	env { set HOME workspace }
+	env { set HOME workspace; set GIT_CONFIG_NOSYSTEM "1" }
 }
 END
 compile local "$home/local.bpf" <<'END'
@@ -132,7 +132,7 @@ suite() {
 		with tool --script "$work/work.mjs" -- node
 	expect_output "$kind: node: an expression" 3 with tool -- node -p 1+2
 	expect_output "$kind: node: a child is refused as an error, not an end" EPERM with tool -- node -e \
-		'require("child_process").spawn("/bin/true").on("error", (e) => console.log(e.code))'
+		'try { require("child_process").spawn("/bin/true") } catch (e) { console.log(e.code) }'
 	expect_output "$kind: python3: threads, asyncio, pairs, temporary files" "$(printf '30\nrefused')" \
 		with tool --script "$work/work.py" -- /usr/bin/python3
 	expect_output "$kind: a Go program: goroutines, files, refused peers and children" "<nil> text true true" \
