@@ -180,19 +180,29 @@ static uint32_t run_load(const struct machine *m, const struct sock_filter *f, c
 	}
 }
 
-uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *steps)
+static void run_misc(struct machine *m, const struct sock_filter *f)
+{
+	if (BPF_MISCOP(f->code) == BPF_TAX)
+		m->x = m->a;
+	else
+		m->a = m->x;
+}
+
+static uint32_t run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *steps,
+		    uint32_t *words)
 {
 	struct machine m = { 0 };
-	size_t count = 0;
 
 	for (size_t pc = 0; pc < n; pc++) {
 		const struct sock_filter *f = &insn[pc];
 
-		count++;
-		if (steps)
-			*steps = count;
+		++*steps;
 		switch (BPF_CLASS(f->code)) {
-		case BPF_LD: m.a = run_load(&m, f, data); break;
+		case BPF_LD:
+			if (BPF_MODE(f->code) == BPF_ABS)
+				*words |= 1u << f->k / 4;
+			m.a = run_load(&m, f, data);
+			break;
 		case BPF_LDX: m.x = run_load(&m, f, data); break;
 		case BPF_ST: m.mem[f->k] = m.a; break;
 		case BPF_STX: m.mem[f->k] = m.x; break;
@@ -202,13 +212,26 @@ uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp
 			break;
 		case BPF_JMP: pc += run_jump(&m, f); break;
 		case BPF_RET: return BPF_RVAL(f->code) == BPF_A ? m.a : f->k;
-		case BPF_MISC:
-			if (BPF_MISCOP(f->code) == BPF_TAX)
-				m.x = m.a;
-			else
-				m.a = m.x;
-			break;
+		case BPF_MISC: run_misc(&m, f); break;
 		}
 	}
 	return 0;
+}
+
+uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *steps)
+{
+	size_t count = 0;
+	uint32_t words = 0, result = run(insn, n, data, &count, &words);
+
+	if (steps)
+		*steps = count;
+	return result;
+}
+
+uint32_t cbpf_run_words(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, uint32_t *words)
+{
+	size_t count = 0;
+
+	*words = 0;
+	return run(insn, n, data, &count, words);
 }

@@ -23,6 +23,9 @@ bool cbpf_check(const struct sock_filter *insn, size_t n, size_t *bad);
 /* Runs a checked program; returns the SECCOMP_RET_* value.  *steps, if given, counts instructions. */
 uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *steps);
 
+/* The same; sets in *words bit i for each 32-bit word i of struct seccomp_data that was looked at. */
+uint32_t cbpf_run_words(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, uint32_t *words);
+
 /*
  * What an egress program sees.  The context is laid out as the kernel's struct bpf_sock_addr, bpf_sock or
  * __sk_buff (linux/bpf.h); `packet` holds the bytes from the network header on, for the skb hooks.
