@@ -84,7 +84,9 @@ bool workspace_make(struct memory *m, const char *tmpdir, const struct user *own
 	w.path = error ? NULL : path_of(m, w.fd);
 	if (!w.path) {
 		workspace_close(&w);
-		return refuse_errno(r, CAVE_FAILED, error, "cannot use the workspace made in %s", dir);
+		return refuse_errno(r, CAVE_FAILED, error ? error : ENOENT,
+				    "cannot use the workspace made in %s%s", dir,
+				    error ? "" : "; /proc/self/fd");
 	}
 	*out = w;
 	return true;
