@@ -38,47 +38,49 @@ run() {
 	"$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
 }
 
+# The variables of these functions have names that the commands they run, if functions, do not use.
+
 # expect NAME CONDITION…: a result by test(1).
 expect() {
-	name=$1
+	test_name=$1
 	shift
-	if [ "$@" ]; then ok "$name"; else not_ok "$name" "[ $* ]"; fi
+	if [ "$@" ]; then ok "$test_name"; else not_ok "$test_name" "[ $* ]"; fi
 }
 
 # expect_status NAME STATUS COMMAND…
 expect_status() {
-	name=$1 want=$2
+	test_name=$1 wanted=$2
 	shift 2
 	run "$@"
-	if [ "$status" = "$want" ]; then
-		ok "$name"
+	if [ "$status" = "$wanted" ]; then
+		ok "$test_name"
 	else
-		not_ok "$name" "exit status $status, expected $want; $(cat "$work/err")"
+		not_ok "$test_name" "exit status $status, expected $wanted; $(cat "$work/err")"
 		return 1
 	fi
 }
 
 # expect_output NAME TEXT COMMAND…: it succeeds and prints exactly TEXT.
 expect_output() {
-	name=$1 want=$2
+	test_name=$1 wanted=$2
 	shift 2
 	run "$@"
-	if [ "$status" = 0 ] && [ "$(cat "$work/out")" = "$want" ]; then
-		ok "$name"
+	if [ "$status" = 0 ] && [ "$(cat "$work/out")" = "$wanted" ]; then
+		ok "$test_name"
 	else
-		not_ok "$name" "status $status, printed '$(cat "$work/out")', expected '$want'; $(cat "$work/err")"
+		not_ok "$test_name" "status $status, printed '$(cat "$work/out")', expected '$wanted'; $(cat "$work/err")"
 	fi
 }
 
 # expect_code NAME STATUS CODE COMMAND…: it is refused with that code on its standard error.
 expect_code() {
-	name=$1 want=$2 code=$3
+	test_name=$1 wanted=$2 wanted_code=$3
 	shift 3
 	run "$@"
-	if [ "$status" = "$want" ] && grep -qF "$code" "$work/err"; then
-		ok "$name"
+	if [ "$status" = "$wanted" ] && grep -qF "$wanted_code" "$work/err"; then
+		ok "$test_name"
 	else
-		not_ok "$name" "status $status, expected $want and $code; $(cat "$work/err")"
+		not_ok "$test_name" "status $status, expected $wanted and $wanted_code; $(cat "$work/err")"
 	fi
 }
 

@@ -62,15 +62,15 @@ console.log(text, 'ANTHROPIC_API_KEY' in process.env, process.env.PGHOST ?? '');
 END
 # under EXAMPLE [OPTION…] -- PROGRAM…: with a workspace where the example grants one.
 under() {
-	name=$1 options=
+	example=$1 options=
 	shift
-	if grep -q 'write workspace' "$top/examples/$name.cave"; then set -- --workspace "$work/w" "$@"; fi
+	if grep -q 'write workspace' "$top/examples/$example.cave"; then set -- --workspace "$work/w" "$@"; fi
 	while [ "$1" != -- ]; do
 		options="$options $1"
 		shift
 	done
 	# shellcheck disable=SC2086
-	at $here "$caverun" $options "$work/$name.bpf" "$@"
+	at $here "$caverun" $options "$work/$example.bpf" "$@"
 }
 fetches() {
 	expect_output "$1: reaches $2" "$3" under "$1" --script "$work/fetch.mjs" -- node "$2"

@@ -68,6 +68,22 @@ echo 'echo text' >"$work/s.sh"
 expect_output "a script of the caller is readable and the first argument" text \
 	"$bin/caverun" --script "$work/s.sh" "$work/p.bpf" -- sh
 
+# --- folders and users
+run "$bin/caverun" "$work/p.bpf" -- "$bin/probe" folder , create ./made
+fresh=$(head -n 1 "$work/out")
+expect "without --workspace there is a fresh one" "$(tail -n 1 "$work/out")" = 'create ./made: allowed'
+expect "which is gone afterwards" ! -e "$fresh"
+mkdir "$work/elsewhere"
+run "$bin/caverun" --chdir "$work/elsewhere" --workspace "$work/w" "$work/p.bpf" -- "$bin/probe" folder , create ./made
+expect "--chdir says where it starts" "$(head -n 1 "$work/out")" = "$work/elsewhere"
+expect "and grants nothing there" -n "$(grep '^create ./made: refused' "$work/out")"
+run "$bin/caverun" --user nobody --workspace "$work/w" "$work/p.bpf" -- "$bin/probe" ids , capabilities , create "$work/w/theirs"
+expect "--user: its ids" -n "$(grep '^uid 65534 65534 gid 65534 65534$' "$work/out")"
+expect "--user: what it may write it writes" -n "$(grep 'theirs: allowed' "$work/out")"
+expect "--user: the file is its own" "$(stat -c %u "$work/w/theirs")" = 65534
+rm -f "$work/w/theirs"
+expect_status "--user of nobody at all" 125 "$bin/caverun" --user no-such-user "$work/p.bpf" -- true
+
 # --- refused before anything starts
 expect_code "a policy that is not there" 125 cave_sandbox "$bin/caverun" "$work/none.bpf" -- true
 echo 'no artefact' >"$work/bad.bpf"
