@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,12 +23,34 @@
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
 #endif
+#define CAP_NR_BPF 39 /* CAP_BPF, linux/capability.h since 5.8 */
 #define SEALS 0xf /* F_SEAL_SEAL, SHRINK, GROW and WRITE (linux/fcntl.h) */
 
 static bool helper_fails(struct refusal *r, int error, const char *what)
 {
 	return refuse_errno(r, CAVE_NETWORK_UNAVAILABLE, error,
 			    "the policy's network programs cannot be loaded; %s", what);
+}
+
+static bool has_capability(unsigned number)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	return !syscall(SYS_capget, &head, data) && data[number / 32].effective & 1u << number % 32;
+}
+
+/* bpf_prog_load() (kernel/bpf/syscall.c) asks for both, or for CAP_SYS_ADMIN in place of either. */
+static bool check_privileges(struct refusal *r)
+{
+	bool bpf = has_capability(CAP_NR_BPF) || has_capability(CAP_SYS_ADMIN);
+	bool net = has_capability(CAP_NET_ADMIN) || has_capability(CAP_SYS_ADMIN);
+
+	if (bpf && net)
+		return true;
+	return refuse(r, CAVE_NETWORK_UNAVAILABLE,
+		      "the policy grants network, and bounding it needs %s%s%s, which caverun has not",
+		      bpf ? "" : "CAP_BPF", bpf || net ? "" : " and ", net ? "" : "CAP_NET_ADMIN");
 }
 
 /* Beside this executable, as in a build, or in ../libexec/cave, as installed. */
@@ -169,7 +193,7 @@ bool egress_prepare(struct memory *m, const struct artefact *a, const sigset_t *
 {
 	struct cgroup c;
 
-	if (!cgroup_make(m, &c, r))
+	if (!check_privileges(r) || !cgroup_make(m, &c, r))
 		return false;
 	if (!load(m, a, &c, mask, r)) {
 		cgroup_remove(&c);

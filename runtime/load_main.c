@@ -9,14 +9,12 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -24,7 +22,7 @@
 #include "runtime/load_info.h"
 #include "runtime/load_protocol.h"
 
-enum { LOG_SIZE = 16 << 20, CAP_NR_BPF = 39 };
+enum { LOG_SIZE = 16 << 20 };
 
 static const struct hook {
 	const char *section;
@@ -55,26 +53,6 @@ __attribute__((noreturn, format(printf, 2, 3))) static void answer(int error, co
 	if (write(LOAD_FD_FIRST + LOAD_ANSWER, text, (size_t)n) != n)
 		_exit(2);
 	_exit(strcmp(text, LOAD_OK) ? 1 : 0);
-}
-
-static bool has_capability(unsigned number)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
-
-	return !syscall(SYS_capget, &head, data) &&
-	       data[number / 32].effective & 1u << number % 32;
-}
-
-/* bpf_prog_load() (kernel/bpf/syscall.c) asks for both, or for CAP_SYS_ADMIN in place of the first. */
-static void check_privileges(void)
-{
-	bool bpf = has_capability(CAP_NR_BPF) || has_capability(CAP_SYS_ADMIN);
-	bool net = has_capability(CAP_NET_ADMIN) || has_capability(CAP_SYS_ADMIN);
-
-	if (!bpf || !net)
-		answer(EPERM, "the policy's network needs %s%s%s, which caverun was not given",
-		       bpf ? "" : "CAP_BPF", bpf || net ? "" : " and ", net ? "" : "CAP_NET_ADMIN");
 }
 
 static void open_artefact(struct artefact *out)
@@ -123,6 +101,7 @@ __attribute__((noreturn)) static void load_failed(const struct hook *hook, int e
 {
 	char path[512];
 
+	/* caverun has seen the capabilities. */
 	if (error == EPERM && !*log)
 		answer(error, "loading %s is not permitted although the capabilities are there: "
 			      "this is a user namespace, or the kernel is locked down", hook->section);
@@ -199,7 +178,6 @@ int main(void)
 
 	libbpf_set_print(NULL); /* its own messages would go to the tool's standard error */
 	open_artefact(&a);
-	check_privileges();
 	load_info_open(&a, &info);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 		program[i] = load(&a, i, &info);

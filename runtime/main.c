@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/descriptors.h"
@@ -44,6 +45,17 @@ static bool start_and_wait(const struct plan *plan, const struct cgroup *group, 
 	return true;
 }
 
+/* A shell says 126 where an exec is refused; whoever wrote the command line may not know that it is a script. */
+static void explain(const struct plan *plan, int status)
+{
+	const struct program *p = &plan->program;
+
+	if (p->nscripts && WIFEXITED(status) && WEXITSTATUS(status) == STATUS_NOT_EXECUTABLE)
+		report_note("note: %s is a script; if it starts another program, which the policy refuses, "
+			    "name that program instead\n",
+			    p->script[0]);
+}
+
 static bool run(struct plan *plan, int *status, struct refusal *r)
 {
 	struct cgroup group = { .parent = -1, .fd = -1 };
@@ -56,6 +68,8 @@ static bool run(struct plan *plan, int *status, struct refusal *r)
 		return false;
 	ok = start_and_wait(plan, &group, &mask, status, r);
 	cgroup_remove(&group);
+	if (ok)
+		explain(plan, *status);
 	return ok;
 }
 

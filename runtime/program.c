@@ -94,6 +94,7 @@ static size_t count(char *const *v)
 struct words {
 	char *word[16];
 	size_t n;
+	const char *path; /* what to execute: word[0], or where env would find it */
 };
 
 static bool add_word(struct words *w, char *word)
@@ -133,8 +134,8 @@ static const char *resolve_env(struct memory *m, struct words *w, const char *se
 	}
 	if (*rest.word[0] == '-' || strchr(rest.word[0], '='))
 		return "its #! line gives env an option or a variable: use env { set … } of the profile";
-	rest.word[0] = (char *)locate(m, rest.word[0], search, &error);
-	if (!rest.word[0])
+	rest.path = locate(m, rest.word[0], search, &error);
+	if (!rest.path)
 		return "the program that its #! line gives to env is not found in PATH";
 	*w = rest;
 	return NULL;
@@ -165,6 +166,7 @@ static const char *parse_line(struct memory *m, const char *head, size_t n, stru
 		*argument++ = 0;
 		argument += strspn(argument, " \t");
 	}
+	w->path = line;
 	add_word(w, line);
 	if (*argument)
 		add_word(w, argument);
@@ -198,7 +200,7 @@ static const char *follow_script(struct memory *m, struct program *p, const char
 		return fault;
 	p->script[p->nscripts++] = p->path;
 	p->argv = script_argv(m, &w, p->path, p->argv);
-	p->path = w.word[0];
+	p->path = w.path;
 	return NULL;
 }
 

@@ -177,10 +177,11 @@ void workspace_close(struct workspace *w)
 	unsigned moved = 0;
 
 	if (w->parent >= 0 && w->name) {
-		if (w->fd >= 0 && !fchmod(w->fd, 0700))
-			while (unlinkat(w->parent, w->name, AT_REMOVEDIR) && empty_pass(w->fd, &moved))
-				;
-		unlinkat(w->parent, w->name, AT_REMOVEDIR);
+		if (w->fd >= 0)
+			fchmod(w->fd, 0700);
+		while (unlinkat(w->parent, w->name, AT_REMOVEDIR) && w->fd >= 0 &&
+		       empty_pass(w->fd, &moved))
+			;
 		close(w->parent);
 	}
 	if (w->path || w->name)
