@@ -91,6 +91,7 @@ struct k_clone_args {
 #define K_FS_CONFIG 0x62656570
 #define K_FS_EFIVARS 0xde5e81e4
 #define K_FS_SELINUX 0xf97cff8c
+#define K_FS_BINFMT 0x42494e4d
 #define K_FS_NS 0x6e736673
 #define K_FS_PID 0x50494446
 

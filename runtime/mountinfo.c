@@ -160,6 +160,7 @@ bool is_kernel_file(int fd)
 	case K_FS_CONFIG:
 	case K_FS_EFIVARS:
 	case K_FS_SELINUX:
+	case K_FS_BINFMT:
 	case K_FS_NS:
 	case K_FS_PID:
 		return true;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/bpf_common.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "runtime/arch.h"
+#include "runtime/mountinfo.h"
 #include "runtime/spawn_child.h"
 
 enum { STACK = 16384, LL_ABI_TRUNCATE = 3, LL_ABI_SCOPE = 6 };
@@ -139,10 +141,26 @@ static bool fall_back(struct child *c, struct refusal *r)
 
 /* --- the start ------------------------------------------------------------------------------------ */
 
+/* What is granted for writing is mounted noexec: true if that is why the program could not be executed. */
+static bool is_in_write_grant(const struct child *c)
+{
+	char path[PATH_MAX];
+
+	if (c->error != EACCES || c->mode == CHILD_PLAIN || !realpath(c->plan->program.path, path))
+		return false;
+	for (size_t i = 0; i < c->plan->files.nwritable; i++)
+		if (path_within(path, c->plan->files.writable[i].path))
+			return true;
+	return false;
+}
+
 static bool failed(const struct child *c, struct refusal *r)
 {
 	if (c->step == spawn_step_execve)
-		return refuse_program(r, c->error, c->plan->program.path, NULL);
+		return refuse_program(r, c->error, c->plan->program.path,
+				      is_in_write_grant(c) ? "it lies in a write grant, where nothing is "
+							     "executed" :
+							     NULL);
 	return refuse_errno(r, CAVE_FAILED, c->error, "cannot start the tool; %s", c->step);
 }
 
