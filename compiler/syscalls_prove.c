@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/audit.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,11 +143,52 @@ static bool report(const struct proof *p, const struct sys_call *call, const str
 	return false;
 }
 
-static bool agree(const struct proof *p, const struct sys_call *call, const struct seccomp_data *data)
-{
-	uint32_t expected = policy_answer(p, call, data);
-	uint32_t got = cbpf_run(p->insn, p->n, data, NULL);
+/* The words of struct seccomp_data that say which call it is, and those of an argument's halves. */
+enum { WORD_OF_ARCH = 1u << 1, WORDS_OF_NUMBER = 1u << 0 | WORD_OF_ARCH };
 
+static uint32_t word_of(unsigned arg, unsigned half)
+{
+	return 1u << (offsetof(struct seccomp_data, args) / sizeof(uint32_t) + 2 * arg + half);
+}
+
+/*
+ * The words that the decision on `call` may depend on.  That the filter looks at no other proves its answer for
+ * every value of the rest, and lets the kernel answer from its bitmap where there are none.
+ */
+static uint32_t words_of(const struct sys_call *call)
+{
+	uint32_t words = WORDS_OF_NUMBER;
+
+	for (size_t i = 0; call && i < call->nclauses; i++) {
+		const struct sys_clause *c = &call->clause[i];
+
+		for (size_t j = 0; j < c->ntests; j++)
+			words |= word_of(c->test[j].arg, 0) | (c->test[j].width == 64 ? word_of(c->test[j].arg, 1) : 0);
+		for (unsigned half = 0; c->result.action == SYS_EXEC_ONCE && half < 6; half++)
+			words |= word_of(3 + half / 2, half % 2);
+	}
+	return words;
+}
+
+static bool looks_elsewhere(const struct proof *p, const struct sys_call *call, const struct seccomp_data *data)
+{
+	struct diag *e = diag_error(p->diags, CAVE_PROOF_FAILED, nowhere,
+				    "the %s filter looks at an argument that the policy does not mention",
+				    p->rules->arch_name);
+
+	diag_note(p->diags, e, nowhere, "call %d%s%s%s", data->nr, call ? " (" : "", call ? call->name : "",
+		  call ? ")" : "");
+	return false;
+}
+
+/* Runs the filter on one input; `words` are those that it may look at. */
+static bool agree(const struct proof *p, const struct sys_call *call, const struct seccomp_data *data, uint32_t words)
+{
+	uint32_t looked, expected = policy_answer(p, call, data);
+	uint32_t got = cbpf_run_words(p->insn, p->n, data, &looked);
+
+	if (looked & ~words)
+		return looks_elsewhere(p, call, data);
 	return got == expected || report(p, call, data, expected, got);
 }
 
@@ -186,16 +228,20 @@ static uint64_t width_mask(const struct sys_test *t)
 	return t->width == 32 ? UINT32_MAX : UINT64_MAX;
 }
 
-/* A boundary, and for 64 bits what differs from it in one half only. */
+/* A boundary; of 64 bits also with the high half one less and one more, and with the low half all zeros and ones. */
 static void add_boundary(const struct proof *p, struct values *v, uint64_t value, const struct sys_test *t)
 {
-	add_value(p, v, value & t->mask);
-	if (t->width == 32)
+	if (t->width == 32) {
+		add_value(p, v, value & t->mask);
 		return;
-	add_value(p, v, (value ^ UINT64_C(1) << 32) & t->mask);
-	add_value(p, v, (value & ~(uint64_t)UINT32_MAX) & t->mask);
-	add_value(p, v, (value | UINT32_MAX) & t->mask);
-	add_value(p, v, (value & UINT32_MAX) & t->mask);
+	}
+	for (int i = -1; i <= 1; i++) {
+		uint64_t near = value + ((uint64_t)i << 32);
+
+		add_value(p, v, near & t->mask);
+		add_value(p, v, (near & ~(uint64_t)UINT32_MAX) & t->mask);
+		add_value(p, v, (near | UINT32_MAX) & t->mask);
+	}
 }
 
 /* The values of the masked bits at which the test can change its mind, and for a true mask each bit alone. */
@@ -265,18 +311,16 @@ static void combine_mask(const struct proof *p, struct values *all, const struct
 }
 
 /* The values of one argument: where masks are in play, each mask's crossed with the others', on zeros and on ones. */
-static struct values argument_values(const struct proof *p, const struct sys_call *call, unsigned arg, bool *wide)
+static struct values argument_values(const struct proof *p, const struct sys_call *call, unsigned arg)
 {
 	struct values all = { NULL, 0, 0 };
 	size_t n;
 	const struct sys_test **list = tests_of(p, call, arg, &n);
 
-	*wide = false;
 	add_value(p, &all, 0);
 	if (n)
 		add_value(p, &all, width_mask(list[0]));
 	for (size_t i = 0; i < n; i++) {
-		*wide |= list[i]->width == 64;
 		if (!is_whole(list[i]) && !seen_before(list, i))
 			combine_mask(p, &all, list, n, i);
 	}
@@ -291,7 +335,6 @@ static struct values argument_values(const struct proof *p, const struct sys_cal
 
 struct odometer {
 	struct values values[SYS_ARGS];
-	bool wide[SYS_ARGS];
 	size_t at[SYS_ARGS];
 };
 
@@ -305,29 +348,25 @@ static bool advance(struct odometer *o)
 	return false;
 }
 
-/* `high`: what stands in the half that a 32-bit argument does not have, and in arguments nobody asks about. */
-static void fill_arguments(const struct odometer *o, uint64_t high, struct seccomp_data *data)
+static void fill_arguments(const struct odometer *o, struct seccomp_data *data)
 {
-	for (unsigned i = 0; i < SYS_ARGS; i++) {
+	for (unsigned i = 0; i < SYS_ARGS; i++)
 		data->args[i] = o->values[i].item[o->at[i]];
-		if (!o->wide[i])
-			data->args[i] |= high;
-	}
 }
 
 static bool prove_arguments(const struct proof *p, const struct sys_call *call)
 {
-	struct seccomp_data data = { .nr = (int)call->nr, .arch = p->rules->arch, .instruction_pointer = 0x1000 };
+	struct seccomp_data data = { .nr = (int)call->nr, .arch = p->rules->arch };
+	uint32_t words = words_of(call);
 	struct odometer o = { 0 };
 
+	if (words == WORDS_OF_NUMBER)
+		return agree(p, call, &data, words);
 	for (unsigned i = 0; i < SYS_ARGS; i++)
-		o.values[i] = argument_values(p, call, i, &o.wide[i]);
+		o.values[i] = argument_values(p, call, i);
 	do {
-		fill_arguments(&o, 0, &data);
-		if (!agree(p, call, &data))
-			return false;
-		fill_arguments(&o, UINT64_C(0xffffffff) << 32, &data);
-		if (!agree(p, call, &data))
+		fill_arguments(&o, &data);
+		if (!agree(p, call, &data, words))
 			return false;
 	} while (advance(&o));
 	return true;
@@ -344,7 +383,7 @@ static bool prove_token(const struct proof *p, const struct sys_call *call)
 				data.args[3 + i] = (uint64_t)sample_token[2 * i + 1] << 32 | sample_token[2 * i];
 			if (wrong < 6)
 				data.args[3 + wrong / 2] ^= UINT64_C(1) << (32 * (wrong % 2) + bit);
-			if (!agree(p, call, &data))
+			if (!agree(p, call, &data, words_of(call)))
 				return false;
 		}
 	return true;
@@ -383,10 +422,10 @@ static bool prove_hole(const struct proof *p, uint32_t nr)
 {
 	struct seccomp_data data = { .nr = (int)nr, .arch = p->rules->arch };
 
-	return find_call(p->rules, nr) || agree(p, NULL, &data);
+	return find_call(p->rules, nr) || agree(p, NULL, &data, WORDS_OF_NUMBER);
 }
 
-enum { X32_BIT = 0x40000000, BEYOND = 1024 };
+enum { X32_BIT = 0x40000000, BEYOND = 600 };
 
 static bool prove_holes(const struct proof *p)
 {
@@ -401,26 +440,18 @@ static bool prove_holes(const struct proof *p)
 			return false;
 	/* Whatever the filter compares with may be a number that it should not know. */
 	for (size_t i = 0; i < p->n; i++)
-		if (BPF_CLASS(p->insn[i].code) == BPF_JMP &&
-		    (!prove_hole(p, p->insn[i].k - 1) || !prove_hole(p, p->insn[i].k) ||
-		     !prove_hole(p, p->insn[i].k + 1)))
-			return false;
+		for (uint32_t nr = p->insn[i].k - 1, n = 0; n < 3; nr++, n++)
+			if (BPF_CLASS(p->insn[i].code) == BPF_JMP && nr >= BEYOND && !prove_hole(p, nr))
+				return false;
 	return true;
 }
 
+/* Only the architecture may be looked at, so one number stands for all. */
 static bool prove_foreign(const struct proof *p, uint32_t arch)
 {
 	struct seccomp_data data = { .arch = arch };
 
-	if (arch == p->rules->arch)
-		return true;
-	for (size_t i = 0; i < p->rules->ncalls; i++) {
-		data.nr = (int)p->rules->call[i].nr;
-		if (!agree(p, &p->rules->call[i], &data))
-			return false;
-	}
-	data.nr = X32_BIT;
-	return agree(p, NULL, &data);
+	return arch == p->rules->arch || agree(p, NULL, &data, WORD_OF_ARCH);
 }
 
 static bool prove_architectures(const struct proof *p)
@@ -432,7 +463,7 @@ static bool prove_architectures(const struct proof *p)
 		if (!prove_foreign(p, known[i]))
 			return false;
 	for (unsigned bit = 0; bit < 32; bit++)
-		if (!agree(p, NULL, &(struct seccomp_data){ .arch = p->rules->arch ^ 1u << bit }))
+		if (!prove_foreign(p, p->rules->arch ^ 1u << bit))
 			return false;
 	return true;
 }
