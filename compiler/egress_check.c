@@ -391,6 +391,24 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 	return good;
 }
 
+/*
+ * An IPv6 range is of IPv6 only, its IPv4-mapped part is not in it.  A deny that seems to say more is refused,
+ * except for ::/0, which is how one says IPv6.
+ */
+static bool check_deny(struct diags *d, const struct net_operand *o)
+{
+	static const struct addr_range mapped = { { 0, 0xffff00000000 }, { 0, 0xffffffffffff } };
+	struct addr_range all = { { 0, 0 }, addr_last(NET_V6) };
+	struct diag *e;
+
+	if (o->family != NET_V6 || !addr_overlap(mapped, operand_range(o)) || addr_within(all, operand_range(o)))
+		return true;
+	e = diag_error(d, CAVE_VALUE, o->at, "%s holds all IPv4-mapped addresses, which are IPv4",
+		       addr_show_range(NET_V6, o->lo, o->hi).s);
+	diag_note(d, e, (struct span){ 0 }, "write 0.0.0.0/0 for all of IPv4, ::/0 for all of IPv6");
+	return false;
+}
+
 static bool check_ranges(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
 			 bool bounded)
 {
@@ -399,12 +417,17 @@ static bool check_ranges(struct diags *d, struct arena *a, const struct policy *
 
 	for (int family = 0; family < NET_FAMILIES; family++)
 		reached[family] = reached_by_any(a, set, (enum net_family)family);
-	for (size_t i = 0; i < p->nnet_rules; i++)
-		for (size_t k = 0; p->net_rule[i].allow && k < p->net_rule[i].nto; k++) {
-			const struct net_operand *o = &p->net_rule[i].to[k];
+	for (size_t i = 0; i < p->nnet_rules; i++) {
+		const struct net_rule *r = &p->net_rule[i];
 
-			good = check_operand(d, a, &p->net_rule[i], o, &reached[o->family], bounded) && good;
+		for (size_t k = 0; k < r->nto; k++) {
+			const struct net_operand *o = &r->to[k];
+
+			good = (r->allow ? check_operand(d, a, r, o, &reached[o->family], bounded) :
+					   check_deny(d, o)) &&
+			       good;
 		}
+	}
 	return good;
 }
 

@@ -136,7 +136,7 @@ static void refuse_name(const struct reader *r)
 	struct diag *e;
 
 	for (const unsigned char *p = (const unsigned char *)r->text; *p; p++) {
-		if (isalnum(*p) || *p >= 0x80 || strchr(".-_*", *p))
+		if (isalnum(*p) || *p >= 0x80 || strchr("_*", *p) || (strchr(".-", *p) && p[1]))
 			continue;
 		e = value_error(r, "neither an address nor a prefix");
 		NOTE(r, e, "addresses look like 192.0.2.9, 192.0.2.0/24, 2001:db8::1 or 2001:db8::/48");
@@ -381,17 +381,19 @@ static bool parse_range(const struct reader *r, char *text, char *dash, struct n
 /* --- what the address means ---------------------------------------------------------------------- */
 
 /*
- * Mapped IPv6 (::ffff:a.b.c.d) is IPv4.  All of IPv6 (::/0) is IPv6 only; any other range that takes in mapped
- * addresses beside others has no one meaning.
+ * Mapped IPv6 (::ffff:a.b.c.d) is IPv4.  A range that holds all of it among others is of IPv6 only, as ::/0 is;
+ * one that holds a part of it among others has no one meaning.
  */
 static bool normalise_mapped(const struct reader *r, struct net_operand *o)
 {
-	struct addr_range range = { o->lo, o->hi }, all = { { 0, 0 }, addr_last(NET_V6) };
+	struct addr_range range = { o->lo, o->hi };
 	struct diag *e;
 
-	if (o->family != NET_V6 || !addr_overlap(range, MAPPED) || addr_within(all, range))
+	if (o->family != NET_V6 || !addr_overlap(range, MAPPED))
 		return true;
 	if (!addr_within(range, MAPPED)) {
+		if (addr_within(MAPPED, range))
+			return true;
 		e = value_error(r, "it mixes IPv4-mapped addresses, which are IPv4, with IPv6");
 		NOTE(r, e, "::ffff:0:0/96 is 0.0.0.0/0; write the IPv4 and the IPv6 part apart");
 		return false;

@@ -20,6 +20,7 @@ static const struct {
 	{ "2001:DB8:0:0:0:0:0:1", "2001:db8::1" },
 	{ "2001:db8::/32", "2001:db8::/32" },
 	{ "::/0", "::/0" },
+	{ "::/1", "::/1" },
 	{ "::1", "::1" },
 	{ "::1-::9", "::1-::9" },
 	{ "ff02::fb", "ff02::fb" },
@@ -68,7 +69,7 @@ static const struct {
 	{ "2001:db8::1/129", CAVE_VALUE, "at most 128" },
 	{ "2001:db8::1/32", CAVE_VALUE, "2001:db8::/32 is 2^96 addresses" },
 	{ "::ffff:10.1.2.3/8", CAVE_VALUE, "10.0.0.0/8" },
-	{ "::/64", CAVE_VALUE, "IPv4-mapped" },
+	{ "::fffe:0:0-::ffff:0:5", CAVE_VALUE, "IPv4-mapped" },
 	{ "::ffff:0:0/95", CAVE_VALUE, "not an address" },
 	{ "2001:db8::g", CAVE_VALUE, "not an IPv6 address" },
 	{ "1:2:3:4:5:6:7:8:9", CAVE_VALUE, "1:2:3:4:5:6:7:8 port 9" },
@@ -92,14 +93,14 @@ static const struct {
 	  "cher.example",
 	  CAVE_UNSUPPORTED, "grants by host name" },
 	{ "https://example.com/", CAVE_VALUE, "URL" },
-	{ "example.com/24", CAVE_UNSUPPORTED, "names a host" },
+	{ "example.com/24", CAVE_VALUE, "neither" },
 	{ "user@example.com", CAVE_VALUE, "neither" },
 	{ "*", CAVE_EGRESS_UNBOUNDED, "every host" },
 	{ "", CAVE_VALUE, "empty" },
 	{ ":", CAVE_VALUE, "not an" },
 	{ ":::", CAVE_VALUE, "not an" },
 	{ "/", CAVE_VALUE, "not an" },
-	{ "-", CAVE_UNSUPPORTED, "" },
+	{ "-", CAVE_VALUE, "neither" },
 };
 
 static bool says(const struct compile *c, const char *part)
