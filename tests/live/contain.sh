@@ -305,6 +305,8 @@ TZ=Europe/Berlin"
 	ids=$(report)
 	run sandboxed "$bin/probe" ids
 	expect "$kind: the ids stay" "$(report)" = "$ids"
+	run sandboxed grep -E '^Sig(Blk|Ign)' /proc/self/status
+	expect "$kind: signals are as without it" "$(cat "$work/out")" = "$(grep -E '^Sig(Blk|Ign)' /proc/self/status)"
 	run sandboxed "$bin/probe" folder
 	expect "$kind: the working folder is the workspace" "$(report)" = "$home/workspace"
 	: >"$home/workspace/marker"
@@ -312,8 +314,28 @@ TZ=Europe/Berlin"
 	expect "$kind: and it is writable by a relative name" -e "$home/workspace/relative"
 }
 
+# What may be started: nothing from a write grant, and no loader starts what could not be started itself.
+programs() {
+	fresh
+	for loader in /lib64/ld-linux-*.so.* /lib/ld-linux-*.so.*; do [ -e "$loader" ] && break; done
+	cp /bin/true "$home/workspace/true"
+	expect_status "$kind: control: a program in the workspace runs outside" 0 as "$home/workspace/true"
+	expect_status "$kind: a program in a write grant is not started" 126 sandboxed "$home/workspace/true"
+	expect_status "$kind: control: the loader starts it outside" 0 as "$loader" "$home/workspace/true"
+	[ "$kind" = bare ] ||
+		expect_status "$kind: nor is it by the loader" 127 sandboxed "$loader" "$home/workspace/true"
+	printf '#!/usr/bin/env sh\necho "$@"\n' >"$home/granted/by-env"
+	printf '#!/bin/sh -u\necho "$@"\n' >"$home/granted/by-path"
+	chmod 755 "$home/granted/by-env" "$home/granted/by-path"
+	expect_output "$kind: a script whose interpreter env finds" 'a b' sandboxed "$home/granted/by-env" a b
+	expect_output "$kind: a script with an argument for its interpreter" 'a b' sandboxed "$home/granted/by-path" a b
+}
+
 descriptors() {
 	fresh
+	run as sh -c 'exec "$@" <&-' sh "$bin/caverun" --workspace "$home/workspace" "$home/p.bpf" -- sh -c \
+		'[ ! -e /proc/self/fd/0 ] || ! read -r line'
+	expect "$kind: a closed standard input stays empty" "$status" = 0
 	run sandboxed "$bin/probe" descriptors 7<"$home/outside/file" 8>"$home/outside/log"
 	expect "$kind: no descriptor is inherited" "$(report)" = "$(printf 'fd 0\nfd 1\nfd 2')"
 	keep() {
@@ -385,6 +407,7 @@ END
 	kernel
 	sockets
 	state
+	programs
 	descriptors
 	terminal
 	kill -9 "$victim"

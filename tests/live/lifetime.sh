@@ -183,6 +183,7 @@ signal.signal(signal.SIGINT, lambda *_: (print('caught', flush=True), sys.exit(7
 print('ready', flush=True)
 time.sleep(20)""")
 until(fd, b"ready")
+time.sleep(0.2)  # a handler that prints must not interrupt the print above
 os.write(fd, b"\x03")
 seen = until(fd, b"caught")
 status = os.waitpid(pid, 0)[1]
