@@ -19,8 +19,14 @@ enum {
 	MAX_STATES = 1 << 14, /* per call; beyond it the filter would not fit anyway */
 	STATE_BUCKETS = 1024,
 	CONTRIBUTORS = 3,
-	WEIGHT_PLAIN = 1, /* decided by the number: often from the bitmap */
-	WEIGHT_ARGUMENTS = 4,
+	/*
+	 * When a filter is installed the kernel emulates it once for every number below the end of its own table
+	 * (seccomp_cache_prepare_bitmap): more than a decision costs later, so each number weighs the same, holes
+	 * included, but for the calls that run the filter every time.
+	 */
+	WEIGHT_NUMBER = 1,
+	WEIGHT_ARGUMENTS = 8,
+	WEIGHT_BEYOND = 16, /* all numbers past the table */
 };
 
 /*
@@ -594,7 +600,7 @@ static struct segment call_segment(struct generator *g, const struct sys_call *c
 	g->nstates = 0;
 	step = build(g, s, NOTHING_LOADED);
 	note_contributor(top, call->name, g->steps.n - before);
-	return (struct segment){ call->nr, plain ? WEIGHT_PLAIN : WEIGHT_ARGUMENTS, step, call_line(call) };
+	return (struct segment){ call->nr, plain ? WEIGHT_NUMBER : WEIGHT_ARGUMENTS, step, call_line(call) };
 }
 
 /* One segment for each call and each hole between calls. */
@@ -602,22 +608,20 @@ static struct step *number_tree(struct generator *g, struct contributor *top)
 {
 	const struct sys_rules *r = g->rules;
 	struct segment *seg = ARENA_ARRAY(g->arena, 2 * r->ncalls + 1, struct segment);
-	struct segment hole = { 0, WEIGHT_PLAIN, result_step(g, r->unknown, 0), 0 };
+	struct step *unknown = result_step(g, r->unknown, 0);
 	uint64_t next = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->ncalls; i++) {
-		if (r->call[i].nr > next) {
-			hole.lo = (uint32_t)next;
-			seg[n++] = hole;
-		}
+		uint32_t hole = r->call[i].nr - (uint32_t)next;
+
+		if (hole > 0)
+			seg[n++] = (struct segment){ (uint32_t)next, hole * WEIGHT_NUMBER, unknown, 0 };
 		seg[n++] = call_segment(g, &r->call[i], top);
 		next = UINT64_C(1) + r->call[i].nr;
 	}
-	if (next <= UINT32_MAX) {
-		hole.lo = (uint32_t)next;
-		seg[n++] = hole;
-	}
+	if (next <= UINT32_MAX)
+		seg[n++] = (struct segment){ (uint32_t)next, WEIGHT_BEYOND, unknown, 0 };
 	return step_segments(&g->steps, seg, n);
 }
 
