@@ -8,7 +8,7 @@
  * every 32-bit word, since the programs decide by words; what carries the IPv4 boundaries; and fixed ones.
  * Ports: the same of every port range, and the ends.  Addresses and ports are crossed in full up to FULL_CROSS
  * pairs.  Above it an address that some rule holds meets the ports of the rules that hold it or a neighbour of
- * it; one that no rule holds meets the first port of each range of those rules.
+ * it; one that no rule holds meets the first port of each range of those rules, and one port that is granted.
  */
 #include "compiler/egress.h"
 
@@ -23,6 +23,7 @@
 
 enum {
 	FULL_CROSS = 512,
+	MANY_PORTS = 32,
 	WIRE_MAX = 96,
 	UDP_LITE = 136,
 	MPTCP = 262,
@@ -30,10 +31,17 @@ enum {
 	ACK = 0x10,
 };
 
+/* With which ports an address is asked. */
+enum depth {
+	ALL_PORTS, /* every boundary of every rule, up to MANY_PORTS of them */
+	NEAR_PORTS, /* those of the rules near it */
+	ONE_PORT,
+};
+
 struct point {
 	enum net_family family;
 	struct net_addr addr;
-	bool brief; /* asked at one port: see add_carriers() */
+	enum depth depth;
 };
 
 struct points {
@@ -433,9 +441,13 @@ static void ask_destination(struct prover *v, const struct near *near, const str
 
 /* --- which addresses and ports ------------------------------------------------------------------- */
 
-static void add_point(struct prover *v, struct points *to, enum net_family family, struct net_addr a)
+static void add_point(struct prover *v, struct points *to, enum net_family family, struct net_addr a,
+		      enum depth depth)
 {
-	*ARENA_PUSH(v->a, to->item, to->n, to->cap) = normal((struct point){ .family = family, .addr = a });
+	struct point at = normal((struct point){ .family = family, .addr = a });
+
+	at.depth = depth;
+	*ARENA_PUSH(v->a, to->item, to->n, to->cap) = at;
 }
 
 /* One up and one down in each word, the others as they are. */
@@ -452,8 +464,8 @@ static void add_words(struct prover *v, struct points *to, struct net_addr a)
 			up.lo += one;
 			down.lo -= one;
 		}
-		add_point(v, to, NET_V6, up);
-		add_point(v, to, NET_V6, down);
+		add_point(v, to, NET_V6, up, NEAR_PORTS);
+		add_point(v, to, NET_V6, down, NEAR_PORTS);
 	}
 }
 
@@ -461,7 +473,7 @@ static void add_words(struct prover *v, struct points *to, struct net_addr a)
  * Everything that carries an IPv4 boundary.  Where no rule allows IPv6, all of these are refused by the same few
  * instructions: what carries the first address of each operand, at one port, says as much.
  */
-static void add_carriers(struct prover *v, struct points *to, uint64_t v4, bool brief)
+static void add_carriers(struct prover *v, struct points *to, uint64_t v4, enum depth depth)
 {
 	const struct net_addr form[] = {
 		{ 0, v4 },
@@ -473,14 +485,11 @@ static void add_carriers(struct prover *v, struct points *to, uint64_t v4, bool 
 		{ 0x2001000000000000, UINT32_MAX - v4 },
 	};
 
-	for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
-		add_point(v, to, NET_V6, form[i]);
-		to->item[to->n - 1].brief = brief;
-	}
+	for (size_t i = 0; i < sizeof form / sizeof *form; i++)
+		add_point(v, to, NET_V6, form[i], depth);
 	for (size_t i = 0; i < v->nteredo; i++)
 		add_point(v, to, NET_V6,
-			  (struct net_addr){ v->teredo[i].hi,
-					     (v->teredo[i].lo | UINT32_MAX) - v4 });
+			  (struct net_addr){ v->teredo[i].hi, (v->teredo[i].lo | UINT32_MAX) - v4 }, depth);
 }
 
 /* The /96 blocks of Teredo that operands begin and end in: a client's place in them depends on its address. */
@@ -508,23 +517,88 @@ static bool allows_v6(const struct policy *p)
 	return false;
 }
 
-static void add_operand(struct prover *v, struct points *to, const struct net_operand *o, bool brief)
+static void add_operand(struct prover *v, struct points *to, const struct net_operand *o, enum depth carriers)
 {
-	struct net_addr before = o->lo, after = o->hi;
-	const struct net_addr edge[] = { o->lo, o->hi, addr_previous(before), addr_next(after) };
+	const struct net_addr edge[] = { o->lo, o->hi, addr_previous(o->lo), addr_next(o->hi) };
 
 	for (size_t i = 0; i < 4; i++) {
 		struct net_addr a = edge[i];
 
 		if (o->family == NET_V4) {
 			a = (struct net_addr){ 0, (uint32_t)a.lo };
-			if (!brief || i == 0)
-				add_carriers(v, to, a.lo, brief);
+			if (carriers != ONE_PORT || i == 0)
+				add_carriers(v, to, a.lo, carriers);
 		}
-		add_point(v, to, o->family, a);
+		add_point(v, to, o->family, a, NEAR_PORTS);
 		if (o->family == NET_V6 && i < 2)
 			add_words(v, to, a);
 	}
+}
+
+/*
+ * What could be mistaken for a mapped address, or for the unspecified one: the upper words differ by little, or
+ * by a byte at the other end.
+ */
+static void add_lookalikes(struct prover *v, struct points *to, uint64_t v4)
+{
+	static const uint64_t upper[] = { 1, 0x01000000, 0xffffffff };
+	static const uint64_t third[] = { 0,	      1,	  0x01000000, 0xffffffff, 0xfffe,
+					  0x10000,    0x0100ffff, 0x1ffff,    0xfffffeff, 0xffff0000 };
+
+	for (size_t i = 0; i < sizeof upper / sizeof *upper; i++) {
+		add_point(v, to, NET_V6, (struct net_addr){ upper[i], 0xffff00000000 | v4 }, ALL_PORTS);
+		add_point(v, to, NET_V6, (struct net_addr){ upper[i] << 32, 0xffff00000000 | v4 }, ALL_PORTS);
+		add_point(v, to, NET_V6, (struct net_addr){ upper[i], v4 }, ALL_PORTS);
+		add_point(v, to, NET_V6, (struct net_addr){ upper[i] << 32, v4 }, ALL_PORTS);
+	}
+	for (size_t i = 0; i < sizeof third / sizeof *third; i++)
+		add_point(v, to, NET_V6, (struct net_addr){ 0, third[i] << 32 | v4 }, ALL_PORTS);
+}
+
+/* Addresses that mean something to the kernel or to the programs, whatever the policy is. */
+static void add_fixed(struct prover *v, struct points *to)
+{
+	static const uint32_t v4[] = { 0,	    1,		0x01000000, 0x7f000000, 0x7f000001,
+				       0x7fffffff,  0x80000000, 0xa9fea9fe, 0x0a000001, 0xdfffffff,
+				       0xe0000000,  0xe0000001, 0xefffffff, 0xf0000000, 0xfffffffe,
+				       0xffffffff };
+	static const struct net_addr v6[] = {
+		{ 0, 0 },
+		{ 0, 1 },
+		{ 0, 2 },
+		{ 0, 0x01000000 },
+		{ 0, 0xfffeffffffff },
+		{ 0, 0x1000000000000 },
+		{ 0x0064ff9b00010000, 0 },
+		{ 0x20010db800000000, 1 },
+		{ 0xfd000ec200000000, 0x254 },
+		{ 0xfe80000000000000, 1 },
+		{ 0xff02000000000000, 1 },
+		{ UINT64_MAX, UINT64_MAX },
+	};
+
+	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++) {
+		add_point(v, to, NET_V4, (struct net_addr){ 0, v4[i] }, ALL_PORTS);
+		add_carriers(v, to, v4[i], ONE_PORT);
+	}
+	for (size_t i = 0; i < sizeof v6 / sizeof *v6; i++)
+		add_point(v, to, NET_V6, v6[i], ALL_PORTS);
+	add_lookalikes(v, to, 0);
+	add_lookalikes(v, to, 0x7f000001);
+}
+
+/* The first address that an allow of IPv4 names: what granted ones could be mistaken for. */
+static void add_first_lookalikes(struct prover *v, struct points *to)
+{
+	for (size_t i = 0; i < v->p->nnet_rules; i++)
+		for (size_t k = 0; k < v->p->net_rule[i].nto; k++) {
+			const struct net_operand *o = &v->p->net_rule[i].to[k];
+
+			if (!v->p->net_rule[i].allow || o->family != NET_V4)
+				continue;
+			add_lookalikes(v, to, o->lo.lo);
+			return;
+		}
 }
 
 static int by_point(const void *x, const void *y)
@@ -535,47 +609,27 @@ static int by_point(const void *x, const void *y)
 		return a->family < b->family ? -1 : 1;
 	if (net_addr_cmp(a->addr, b->addr))
 		return net_addr_cmp(a->addr, b->addr);
-	return a->brief - b->brief;
+	return a->depth < b->depth ? -1 : a->depth > b->depth;
 }
 
 static struct points list_points(struct prover *v)
 {
-	static const uint32_t v4[] = { 0,	    1,		0x7f000000, 0x7f000001, 0x7fffffff, 0xa9fea9fe,
-				       0x0a000001,  0xdfffffff, 0xe0000000, 0xe0000001, 0xefffffff, 0xf0000000,
-				       0xfffffffe,  0xffffffff };
-	static const struct net_addr v6[] = {
-		{ 0, 0 },
-		{ 0, 1 },
-		{ 0, 2 },
-		{ 0, 0xfffeffffffff },
-		{ 0, 0x1000000000000 },
-		{ 0x0064ff9b00010000, 0 },
-		{ 0x20010db800000000, 1 },
-		{ 0xfd000ec200000000, 0x254 },
-		{ 0xfe80000000000000, 1 },
-		{ 0xff02000000000000, 1 },
-		{ UINT64_MAX, UINT64_MAX },
-	};
-	bool brief = !allows_v6(v->p);
+	enum depth carriers = allows_v6(v->p) ? NEAR_PORTS : ONE_PORT;
 	struct points all = { 0 };
 	size_t kept = 0;
 
-	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
-		add_operand(v, &all,
-			    &(struct net_operand){ .family = NET_V4, .lo = { 0, v4[i] }, .hi = { 0, v4[i] } },
-			    true);
-	for (size_t i = 0; i < sizeof v6 / sizeof *v6; i++)
-		add_point(v, &all, NET_V6, v6[i]);
+	add_fixed(v, &all);
+	add_first_lookalikes(v, &all);
 	for (size_t i = 0; i < v->p->nnet_rules; i++) {
 		const struct net_rule *r = &v->p->net_rule[i];
 
 		for (size_t k = 0; k < r->nto; k++)
-			add_operand(v, &all, &r->to[k], brief);
+			add_operand(v, &all, &r->to[k], carriers);
 		for (size_t k = 0; k < r->nexcept; k++)
-			add_operand(v, &all, &r->except[k], brief);
+			add_operand(v, &all, &r->except[k], carriers);
 	}
 	qsort(all.item, all.n, sizeof *all.item, by_point);
-	/* Of equal addresses the one that is asked in full comes first. */
+	/* Of equal addresses the one that is asked most comes first. */
 	for (size_t i = 1; i < all.n; i++)
 		if (all.item[i].family != all.item[kept].family ||
 		    net_addr_cmp(all.item[i].addr, all.item[kept].addr))
@@ -677,24 +731,33 @@ static uint16_t some_port(const struct policy *p)
 	return 443;
 }
 
-static void ask_point(struct prover *v, struct near near[2], struct point at, const struct ports *all)
+/* The ports that an address is asked with. */
+static const struct ports *ports_for(struct prover *v, struct point at, bool held, const struct ports *all,
+				     bool full)
 {
-	const struct ports *ports = all;
+	if (at.depth != ONE_PORT && (full || (at.depth == ALL_PORTS && all->n <= MANY_PORTS)))
+		return all;
+	if (at.depth == ONE_PORT)
+		v->ports.n = 0;
+	else
+		near_ports(v, &v->ports, normal(destination(at)), !held);
+	if (!held)
+		add_port(v, &v->ports, some_port(v->p));
+	return &v->ports;
+}
+
+static void ask_point(struct prover *v, struct near near[2], struct point at, const struct ports *all,
+		      bool full)
+{
 	const struct near *raw = &near[0];
+	const struct ports *ports;
 
 	find_near(v->p, normal(destination(at)), &near[0]);
 	if (is_unspecified(at)) {
 		find_near(v->p, at, &near[1]);
 		raw = &near[1];
 	}
-	if (at.brief) {
-		ask_destination(v, &near[0], raw, at, some_port(v->p));
-		return;
-	}
-	if (!all) {
-		near_ports(v, &v->ports, at, !near[0].n && !raw->n);
-		ports = &v->ports;
-	}
+	ports = ports_for(v, at, at.depth != ONE_PORT && (near[0].n || raw->n), all, full);
 	for (size_t i = 0; i < ports->n && !v->failed; i++)
 		ask_destination(v, &near[0], raw, at, ports->item[i]);
 }
@@ -739,35 +802,56 @@ static void prove_destinations(struct prover *v)
 	finish_ports(&ports);
 	full = points.n * ports.n <= FULL_CROSS;
 	for (size_t i = 0; i < points.n && !v->failed; i++)
-		ask_point(v, near, points.item[i], full ? &ports : NULL);
+		ask_point(v, near, points.item[i], &ports, full);
 }
 
 /* --- everything but the destination -------------------------------------------------------------- */
 
-/* A granted destination with every other protocol, and TCP for sendmsg, in the hooks that see addresses. */
+/* A granted destination with every other protocol, and TCP for sendmsg. */
 static void prove_protocols(struct prover *v)
 {
-	static const int other[] = { 0, IPPROTO_ICMP, IPPROTO_IGMP, IPPROTO_TCP, IPPROTO_DCCP,
-				     IPPROTO_ICMPV6, IPPROTO_SCTP, UDP_LITE, IPPROTO_RAW, MPTCP };
-
 	for (int family = 0; family < NET_FAMILIES; family++) {
 		for (int proto = 0; proto < NET_PROTOS; proto++) {
 			const struct sample *s = &v->sample[proto][family];
 
-			for (size_t i = 0; s->known && i < sizeof other / sizeof *other; i++) {
-				struct question q = { .protocol = other[i], .at = s->to, .port = s->port };
+			for (int protocol = 0; s->known && protocol <= MPTCP; protocol++) {
+				struct question q = { .protocol = protocol, .at = s->to, .port = s->port };
 
 				q.hook = family == NET_V4 ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6;
-				if (other[i] != IPPROTO_TCP)
+				if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
 					ask_sock_addr(v, &q, false, q.at);
 				q.hook = family == NET_V4 ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_SENDMSG6;
-				ask_sock_addr(v, &q, false, q.at);
-				/* and without an address */
-				q.at.addr = (struct net_addr){ 0, 0 };
-				q.port = 0;
-				ask_sock_addr(v, &q, false, q.at);
+				if (protocol != IPPROTO_UDP)
+					ask_sock_addr(v, &q, false, q.at);
 			}
 		}
+	}
+}
+
+/* Datagrams without an address, and what could be mistaken for them. */
+static void prove_unaddressed(struct prover *v)
+{
+	struct points at = { 0 };
+
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, 0 }, ONE_PORT);
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, 1 }, ONE_PORT);
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, 0x01000000 }, ONE_PORT);
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, UINT32_MAX }, ONE_PORT);
+	add_point(v, &at, NET_V6, (struct net_addr){ 0, 0 }, ONE_PORT);
+	for (int word = 0; word < 4; word++)
+		for (int bit = 0; bit < 32; bit += 8) {
+			uint64_t one = (uint64_t)1 << (word % 2 ? bit : bit + 32);
+
+			add_point(v, &at, NET_V6,
+				  word < 2 ? (struct net_addr){ one, 0 } : (struct net_addr){ 0, one }, ONE_PORT);
+		}
+	for (size_t i = 0; i < at.n; i++) {
+		struct question q = { .at = at.item[i], .form = "as a datagram without an address" };
+		bool none = !q.at.addr.hi && !q.at.addr.lo;
+
+		q.hook = q.at.family == NET_V4 ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_SENDMSG6;
+		for (q.protocol = 0; q.protocol <= MPTCP; q.protocol++)
+			ask_sock_addr(v, &q, q.protocol == IPPROTO_UDP && none && v->granted[NET_UDP], q.at);
 	}
 }
 
@@ -802,9 +886,11 @@ static void prove_bind(struct prover *v)
 	struct points at = { 0 };
 
 	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
-		add_point(v, &at, NET_V4, (struct net_addr){ 0, v4[i] });
+		add_point(v, &at, NET_V4, (struct net_addr){ 0, v4[i] }, ONE_PORT);
 	for (size_t i = 0; i < sizeof v6 / sizeof *v6; i++)
-		add_point(v, &at, NET_V6, v6[i]);
+		add_point(v, &at, NET_V6, v6[i], ONE_PORT);
+	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
+		add_lookalikes(v, &at, v4[i]);
 	for (size_t i = 0; i < at.n; i++)
 		for (size_t k = 0; k < sizeof protocol / sizeof *protocol; k++)
 			for (size_t j = 0; j < sizeof port / sizeof *port; j++) {
@@ -823,22 +909,16 @@ static void prove_bind(struct prover *v)
 
 static void prove_sockets(struct prover *v)
 {
-	static const int family[] = { AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET };
-	static const int protocol[] = { 0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_DCCP,
-					IPPROTO_ICMPV6, IPPROTO_SCTP, UDP_LITE, IPPROTO_RAW, MPTCP };
-
-	for (size_t f = 0; f < sizeof family / sizeof *family; f++)
-		for (int type = 0; type <= SOCK_PACKET; type++)
-			for (size_t k = 0; k < sizeof protocol / sizeof *protocol; k++) {
-				struct bpf_sock ctx = { .family = (uint32_t)family[f],
-							.type = (uint32_t)type,
-							.protocol = (uint32_t)protocol[k] };
+	for (uint32_t family = 0; family < 16; family++)
+		for (uint32_t type = 0; type <= SOCK_PACKET; type++)
+			for (uint32_t protocol = 0; protocol < 20; protocol++) {
+				struct bpf_sock ctx = { .family = family, .type = type, .protocol = protocol };
 				struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
-				struct question q = { .hook = CAVE_HOOK_SOCK_CREATE, .protocol = protocol[k],
+				struct question q = { .hook = CAVE_HOOK_SOCK_CREATE, .protocol = (int)protocol,
 						      .form = "as a new socket" };
-				bool inet = family[f] == AF_INET || family[f] == AF_INET6;
-				bool tcp = type == SOCK_STREAM && protocol[k] == IPPROTO_TCP;
-				bool udp = type == SOCK_DGRAM && protocol[k] == IPPROTO_UDP;
+				bool inet = family == AF_INET || family == AF_INET6;
+				bool tcp = type == SOCK_STREAM && protocol == IPPROTO_TCP;
+				bool udp = type == SOCK_DGRAM && protocol == IPPROTO_UDP;
 				bool want = inet && ((tcp && v->granted[NET_TCP]) ||
 						     (udp && v->granted[NET_UDP]));
 				uint64_t result;
@@ -850,100 +930,134 @@ static void prove_sockets(struct prover *v)
 
 /* --- packets ------------------------------------------------------------------------------------- */
 
-static void ask_both(struct prover *v, struct question q, struct __sk_buff *ctx, const struct wire *w,
-		     bool leave, bool arrive)
+/* A packet as it should be, and what is to become of it on its way out and in. */
+struct packet {
+	struct question q;
+	enum net_family family;
+	struct __sk_buff ctx;
+	struct wire w;
+	bool leave, arrive;
+};
+
+static void ask_both(struct prover *v, struct packet *p, const char *form, bool good)
 {
-	q.hook = CAVE_HOOK_EGRESS;
-	ask_packet(v, &q, ctx, w, leave);
-	q.hook = CAVE_HOOK_INGRESS;
-	ask_packet(v, &q, ctx, w, arrive);
+	p->q.form = form;
+	p->q.hook = CAVE_HOOK_EGRESS;
+	ask_packet(v, &p->q, &p->ctx, &p->w, good && p->leave);
+	p->q.hook = CAVE_HOOK_INGRESS;
+	ask_packet(v, &p->q, &p->ctx, &p->w, good && p->arrive);
 }
 
 /* Cut at every length: refused as soon as a byte that decides is missing. */
-static void prove_truncated(struct prover *v, struct question q, struct __sk_buff *ctx, struct wire w)
+static void prove_truncated(struct prover *v, struct packet p)
 {
-	size_t header = q.at.family == NET_V4 ? 20 : 40;
-	size_t needed = header + (q.protocol == IPPROTO_TCP ? 14 : 2);
+	size_t header = p.family == NET_V4 ? 20 : 40;
+	size_t needed = header + (p.q.protocol == IPPROTO_TCP ? 14 : 2);
+	bool arrive = p.arrive;
 
-	q.form = "cut short";
-	for (size_t size = w.size; size-- > 0;) {
-		w.size = size;
-		ask_both(v, q, ctx, &w, size >= 24, size >= needed && size >= 24);
+	for (size_t size = p.w.size; size-- > 0;) {
+		p.w.size = size;
+		p.arrive = arrive && size >= needed;
+		ask_both(v, &p, "cut short", size >= 24);
 	}
 }
 
 /* Every protocol number, so every extension header, in place of the one that is granted. */
-static void prove_next_headers(struct prover *v, struct question q, struct __sk_buff *ctx, struct wire w)
+static void prove_next_headers(struct prover *v, struct packet p)
 {
-	uint8_t *next = &w.byte[q.at.family == NET_V4 ? 9 : 6];
+	uint8_t *next = &p.w.byte[p.family == NET_V4 ? 9 : 6];
 
-	q.form = "as another protocol or behind an extension header";
 	for (int protocol = 0; protocol < 256; protocol++) {
 		*next = (uint8_t)protocol;
 		if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
-			ask_both(v, q, ctx, &w, false, false);
+			ask_both(v, &p, "as another protocol or behind an extension header", false);
 	}
 }
 
-/* Every first byte (version and header length, so IPv4 options), and IPv4 fragments. */
-static void prove_first_bytes(struct prover *v, struct question q, struct __sk_buff *ctx, struct wire w)
+/* Every first byte: version and header length, so IPv4 options. */
+static void prove_first_bytes(struct prover *v, struct packet p)
 {
-	uint8_t first = w.byte[0];
-
-	q.form = "with another version or with options";
 	for (int byte = 0; byte < 256; byte++) {
-		w.byte[0] = (uint8_t)byte;
+		bool six = p.family == NET_V6;
+
 		/* The other version makes another packet of it. */
-		if (byte != 0x45 && byte >> 4 != 6)
-			ask_both(v, q, ctx, &w, false, false);
+		if (six ? byte == 0x45 : byte >> 4 == 6)
+			continue;
+		p.w.byte[0] = (uint8_t)byte;
+		ask_both(v, &p, "with another version or with options", six ? byte >> 4 == 6 : byte == 0x45);
 	}
-	w.byte[0] = first;
-	if (q.at.family != NET_V4)
-		return;
-	q.form = "as a fragment";
-	for (int bit = 0; bit < 14; bit++) {
-		w.byte[6] = (uint8_t)(1 << bit >> 8);
-		w.byte[7] = (uint8_t)(1 << bit);
-		ask_both(v, q, ctx, &w, false, false);
-	}
-	w.byte[6] = 0xc0; /* the reserved bit and don't-fragment say nothing of that */
-	w.byte[7] = 0;
-	q.form = "with other flags";
-	ask_both(v, q, ctx, &w, true, true);
 }
 
-static void prove_tcp_flags(struct prover *v, struct question q, struct __sk_buff *ctx, struct wire w)
+static void prove_fragments(struct prover *v, struct packet p)
 {
-	uint8_t *flags = &w.byte[(q.at.family == NET_V4 ? 20 : 40) + 13];
+	for (int bit = 0; bit < 14; bit++) {
+		p.w.byte[6] = (uint8_t)(1 << bit >> 8);
+		p.w.byte[7] = (uint8_t)(1 << bit);
+		ask_both(v, &p, "as a fragment", false);
+	}
+	/* The reserved bit and don't-fragment say nothing of that. */
+	p.w.byte[6] = 0xc0;
+	p.w.byte[7] = 0;
+	ask_both(v, &p, "with other flags", true);
+}
 
-	q.form = "with other TCP flags";
+static void prove_tcp_flags(struct prover *v, struct packet p)
+{
+	uint8_t *flags = &p.w.byte[(p.family == NET_V4 ? 20 : 40) + 13];
+	bool arrive = p.arrive;
+
 	for (int value = 0; value < 256; value++) {
 		*flags = (uint8_t)value;
-		ask_both(v, q, ctx, &w, true, (value & (SYN | ACK)) != SYN);
+		p.arrive = arrive && (value & (SYN | ACK)) != SYN;
+		ask_both(v, &p, "with other TCP flags", true);
 	}
+}
+
+static void prove_socket_families(struct prover *v, struct packet p)
+{
+	p.q.hook = CAVE_HOOK_EGRESS;
+	p.q.form = "from a socket of another family";
+	for (uint32_t family = 0; family < 64; family++) {
+		p.ctx.family = family;
+		if (family != AF_INET && family != AF_INET6)
+			ask_packet(v, &p.q, &p.ctx, &p.w, false);
+	}
+}
+
+/* The peer is granted where any is, the sender too; headers are judged alike in both versions. */
+static struct packet sample_packet(const struct prover *v, int proto, enum net_family family)
+{
+	const struct point nobody = { .family = family, .addr = { 0x20010db8ffff0000, 0xffff } };
+	struct packet p = { .family = family, .leave = v->granted[proto], .arrive = v->granted[proto] };
+	const struct sample *peer = &v->sample[proto][NET_V4], *from = &v->sample[proto][family];
+
+	if (!peer->known)
+		peer = &v->sample[proto][NET_V6];
+	p.ctx = peer_context(peer->known ? peer->to : nobody, peer->known ? peer->port : 443);
+	if (!from->known && proto == NET_UDP)
+		p.arrive = false;
+	p.q = (struct question){ .protocol = proto_number[proto],
+				 .at = from->known ? from->to : nobody,
+				 .port = from->known ? from->port : 443 };
+	p.w = make_packet(family, p.q.protocol, p.q.at.addr, p.q.port);
+	return p;
 }
 
 static void prove_packets(struct prover *v)
 {
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
 		for (int family = 0; family < NET_FAMILIES; family++) {
-			const struct sample *s = &v->sample[proto][family];
-			struct question q = { .protocol = proto_number[proto], .at = s->to, .port = s->port };
-			struct wire w = make_packet((enum net_family)family, q.protocol, s->to.addr, s->port);
-			struct __sk_buff ctx = peer_context(s->to, s->port);
-			struct __sk_buff unknown = ctx;
+			struct packet p = sample_packet(v, proto, (enum net_family)family);
 
-			if (!s->known)
-				continue;
-			prove_truncated(v, q, &ctx, w);
-			prove_next_headers(v, q, &ctx, w);
-			prove_first_bytes(v, q, &ctx, w);
+			ask_both(v, &p, NULL, true);
+			prove_truncated(v, p);
+			prove_next_headers(v, p);
+			prove_first_bytes(v, p);
+			if (family == NET_V4)
+				prove_fragments(v, p);
 			if (proto == NET_TCP)
-				prove_tcp_flags(v, q, &ctx, w);
-			unknown.family = AF_UNIX;
-			q.hook = CAVE_HOOK_EGRESS;
-			q.form = "from a socket of another family";
-			ask_packet(v, &q, &unknown, &w, false);
+				prove_tcp_flags(v, p);
+			prove_socket_families(v, p);
 		}
 	}
 }
@@ -975,6 +1089,8 @@ bool egress_prove(struct diags *d, const struct policy *p, const struct hook_pro
 		prove_destinations(&v);
 	if (!v.failed)
 		prove_protocols(&v);
+	if (!v.failed)
+		prove_unaddressed(&v);
 	if (!v.failed)
 		prove_bind(&v);
 	if (!v.failed)
