@@ -423,7 +423,9 @@ done
 everybody() {
 	run unshare --pid --fork --mount-proc sh -c 'sleep 60 & bystander=$!
 "$@" >/dev/null 2>&1
-kill -9 "$bystander" && echo alive' sh "$@"
+kill -9 "$bystander"
+wait "$bystander"
+[ $? = 143 ] || echo alive' sh "$@"
 }
 everybody "$bin/probe" kill -1 15
 expect "root: control: kill(-1) reaches a bystander" "$(cat "$work/out")" != alive
