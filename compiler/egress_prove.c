@@ -23,7 +23,7 @@
 
 enum {
 	FULL_CROSS = 512,
-	MANY_PORTS = 32,
+	MANY_RULES = 8,
 	WIRE_MAX = 96,
 	UDP_LITE = 136,
 	MPTCP = 262,
@@ -31,17 +31,10 @@ enum {
 	ACK = 0x10,
 };
 
-/* With which ports an address is asked. */
-enum depth {
-	ALL_PORTS, /* every boundary of every rule, up to MANY_PORTS of them */
-	NEAR_PORTS, /* those of the rules near it */
-	ONE_PORT,
-};
-
 struct point {
 	enum net_family family;
 	struct net_addr addr;
-	enum depth depth;
+	uint16_t port; /* one that it, or what it could be mistaken for, may be granted with */
 };
 
 struct points {
@@ -91,7 +84,7 @@ static const int proto_number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
 
 /* --- what the rules say -------------------------------------------------------------------------- */
 
-static bool holds(const struct net_operand *o, struct point at)
+static inline bool holds(const struct net_operand *o, struct point at)
 {
 	return o->family == at.family && net_addr_cmp(o->lo, at.addr) <= 0 &&
 	       net_addr_cmp(at.addr, o->hi) <= 0;
@@ -442,16 +435,16 @@ static void ask_destination(struct prover *v, const struct near *near, const str
 /* --- which addresses and ports ------------------------------------------------------------------- */
 
 static void add_point(struct prover *v, struct points *to, enum net_family family, struct net_addr a,
-		      enum depth depth)
+		      uint16_t port)
 {
 	struct point at = normal((struct point){ .family = family, .addr = a });
 
-	at.depth = depth;
+	at.port = port;
 	*ARENA_PUSH(v->a, to->item, to->n, to->cap) = at;
 }
 
-/* One up and one down in each word, the others as they are. */
-static void add_words(struct prover *v, struct points *to, struct net_addr a)
+/* One up and one down in each word, the others as they are, with a port that `a` may be granted with. */
+static void add_words(struct prover *v, struct points *to, struct net_addr a, uint16_t port)
 {
 	for (int word = 0; word < 4; word++) {
 		uint64_t one = word % 2 ? 1 : (uint64_t)1 << 32;
@@ -464,16 +457,16 @@ static void add_words(struct prover *v, struct points *to, struct net_addr a)
 			up.lo += one;
 			down.lo -= one;
 		}
-		add_point(v, to, NET_V6, up, NEAR_PORTS);
-		add_point(v, to, NET_V6, down, NEAR_PORTS);
+		add_point(v, to, NET_V6, up, port);
+		add_point(v, to, NET_V6, down, port);
 	}
 }
 
 /*
  * Everything that carries an IPv4 boundary.  Where no rule allows IPv6, all of these are refused by the same few
- * instructions: what carries the first address of each operand, at one port, says as much.
+ * instructions: what carries the first address of each operand says as much.
  */
-static void add_carriers(struct prover *v, struct points *to, uint64_t v4, enum depth depth)
+static void add_carriers(struct prover *v, struct points *to, uint64_t v4, uint16_t port)
 {
 	const struct net_addr form[] = {
 		{ 0, v4 },
@@ -486,10 +479,10 @@ static void add_carriers(struct prover *v, struct points *to, uint64_t v4, enum 
 	};
 
 	for (size_t i = 0; i < sizeof form / sizeof *form; i++)
-		add_point(v, to, NET_V6, form[i], depth);
+		add_point(v, to, NET_V6, form[i], port);
 	for (size_t i = 0; i < v->nteredo; i++)
 		add_point(v, to, NET_V6,
-			  (struct net_addr){ v->teredo[i].hi, (v->teredo[i].lo | UINT32_MAX) - v4 }, depth);
+			  (struct net_addr){ v->teredo[i].hi, (v->teredo[i].lo | UINT32_MAX) - v4 }, port);
 }
 
 /* The /96 blocks of Teredo that operands begin and end in: a client's place in them depends on its address. */
@@ -517,7 +510,8 @@ static bool allows_v6(const struct policy *p)
 	return false;
 }
 
-static void add_operand(struct prover *v, struct points *to, const struct net_operand *o, enum depth carriers)
+static void add_operand(struct prover *v, struct points *to, const struct net_operand *o,
+			uint16_t port, bool brief)
 {
 	const struct net_addr edge[] = { o->lo, o->hi, addr_previous(o->lo), addr_next(o->hi) };
 
@@ -526,12 +520,12 @@ static void add_operand(struct prover *v, struct points *to, const struct net_op
 
 		if (o->family == NET_V4) {
 			a = (struct net_addr){ 0, (uint32_t)a.lo };
-			if (carriers != ONE_PORT || i == 0)
-				add_carriers(v, to, a.lo, carriers);
+			if (!brief || i == 0)
+				add_carriers(v, to, a.lo, port);
 		}
-		add_point(v, to, o->family, a, NEAR_PORTS);
+		add_point(v, to, o->family, a, port);
 		if (o->family == NET_V6 && i < 2)
-			add_words(v, to, a);
+			add_words(v, to, a, port);
 	}
 }
 
@@ -539,20 +533,43 @@ static void add_operand(struct prover *v, struct points *to, const struct net_op
  * What could be mistaken for a mapped address, or for the unspecified one: the upper words differ by little, or
  * by a byte at the other end.
  */
-static void add_lookalikes(struct prover *v, struct points *to, uint64_t v4)
+static void add_lookalikes(struct prover *v, struct points *to, uint64_t v4, uint16_t port)
 {
 	static const uint64_t upper[] = { 1, 0x01000000, 0xffffffff };
 	static const uint64_t third[] = { 0,	      1,	  0x01000000, 0xffffffff, 0xfffe,
 					  0x10000,    0x0100ffff, 0x1ffff,    0xfffffeff, 0xffff0000 };
 
 	for (size_t i = 0; i < sizeof upper / sizeof *upper; i++) {
-		add_point(v, to, NET_V6, (struct net_addr){ upper[i], 0xffff00000000 | v4 }, ALL_PORTS);
-		add_point(v, to, NET_V6, (struct net_addr){ upper[i] << 32, 0xffff00000000 | v4 }, ALL_PORTS);
-		add_point(v, to, NET_V6, (struct net_addr){ upper[i], v4 }, ALL_PORTS);
-		add_point(v, to, NET_V6, (struct net_addr){ upper[i] << 32, v4 }, ALL_PORTS);
+		add_point(v, to, NET_V6, (struct net_addr){ upper[i], 0xffff00000000 | v4 }, port);
+		add_point(v, to, NET_V6, (struct net_addr){ upper[i] << 32, 0xffff00000000 | v4 }, port);
+		add_point(v, to, NET_V6, (struct net_addr){ upper[i], v4 }, port);
+		add_point(v, to, NET_V6, (struct net_addr){ upper[i] << 32, v4 }, port);
 	}
 	for (size_t i = 0; i < sizeof third / sizeof *third; i++)
-		add_point(v, to, NET_V6, (struct net_addr){ 0, third[i] << 32 | v4 }, ALL_PORTS);
+		add_point(v, to, NET_V6, (struct net_addr){ 0, third[i] << 32 | v4 }, port);
+}
+
+/* The first port of an allow that holds the address; 0 if there is none. */
+static uint16_t port_towards(const struct policy *p, enum net_family family, struct net_addr addr)
+{
+	const struct point at = { .family = family, .addr = addr };
+
+	for (size_t i = 0; i < p->nnet_rules; i++) {
+		const struct net_rule *r = &p->net_rule[i];
+
+		if (r->allow && r->nports && allows_address(r, at))
+			return r->port[0].lo;
+	}
+	return 0;
+}
+
+/* One port that is as likely as any to be granted. */
+static uint16_t some_port(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		if (p->net_rule[i].allow && p->net_rule[i].nports)
+			return p->net_rule[i].port[0].lo;
+	return 443;
 }
 
 /* Addresses that mean something to the kernel or to the programs, whatever the policy is. */
@@ -576,29 +593,41 @@ static void add_fixed(struct prover *v, struct points *to)
 		{ 0xff02000000000000, 1 },
 		{ UINT64_MAX, UINT64_MAX },
 	};
+	uint16_t port = some_port(v->p);
 
 	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++) {
-		add_point(v, to, NET_V4, (struct net_addr){ 0, v4[i] }, ALL_PORTS);
-		add_carriers(v, to, v4[i], ONE_PORT);
+		add_point(v, to, NET_V4, (struct net_addr){ 0, v4[i] }, port);
+		add_carriers(v, to, v4[i], port);
 	}
 	for (size_t i = 0; i < sizeof v6 / sizeof *v6; i++)
-		add_point(v, to, NET_V6, v6[i], ALL_PORTS);
-	add_lookalikes(v, to, 0);
-	add_lookalikes(v, to, 0x7f000001);
+		add_point(v, to, NET_V6, v6[i], port);
 }
 
-/* The first address that an allow of IPv4 names: what granted ones could be mistaken for. */
-static void add_first_lookalikes(struct prover *v, struct points *to)
+static void add_loopback_lookalikes(struct prover *v, struct points *to)
 {
-	for (size_t i = 0; i < v->p->nnet_rules; i++)
-		for (size_t k = 0; k < v->p->net_rule[i].nto; k++) {
-			const struct net_operand *o = &v->p->net_rule[i].to[k];
+	const struct net_addr loopback4 = { 0, 0x7f000001 }, loopback6 = { 0, 1 };
+	uint16_t port = port_towards(v->p, NET_V4, loopback4);
 
-			if (!v->p->net_rule[i].allow || o->family != NET_V4)
-				continue;
-			add_lookalikes(v, to, o->lo.lo);
-			return;
-		}
+	if (!port)
+		port = port_towards(v->p, NET_V6, loopback6);
+	if (!port)
+		port = some_port(v->p);
+	add_lookalikes(v, to, 0, port);
+	add_lookalikes(v, to, loopback4.lo, port);
+}
+
+/* The first IPv4 address that is allowed by a protocol: what granted ones could be mistaken for. */
+static void add_first_lookalikes(struct prover *v, struct points *to, int proto)
+{
+	for (size_t i = 0; i < v->p->nnet_rules; i++) {
+		const struct net_rule *r = &v->p->net_rule[i];
+
+		for (size_t k = 0; r->allow && r->proto[proto] && r->nports && k < r->nto; k++)
+			if (r->to[k].family == NET_V4) {
+				add_lookalikes(v, to, r->to[k].lo.lo, r->port[0].lo);
+				return;
+			}
+	}
 }
 
 static int by_point(const void *x, const void *y)
@@ -609,30 +638,31 @@ static int by_point(const void *x, const void *y)
 		return a->family < b->family ? -1 : 1;
 	if (net_addr_cmp(a->addr, b->addr))
 		return net_addr_cmp(a->addr, b->addr);
-	return a->depth < b->depth ? -1 : a->depth > b->depth;
+	return a->port - b->port;
 }
 
 static struct points list_points(struct prover *v)
 {
-	enum depth carriers = allows_v6(v->p) ? NEAR_PORTS : ONE_PORT;
+	bool brief = !allows_v6(v->p);
 	struct points all = { 0 };
 	size_t kept = 0;
 
 	add_fixed(v, &all);
-	add_first_lookalikes(v, &all);
+	add_loopback_lookalikes(v, &all);
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		add_first_lookalikes(v, &all, proto);
 	for (size_t i = 0; i < v->p->nnet_rules; i++) {
 		const struct net_rule *r = &v->p->net_rule[i];
+		uint16_t port = r->nports ? r->port[0].lo : some_port(v->p);
 
 		for (size_t k = 0; k < r->nto; k++)
-			add_operand(v, &all, &r->to[k], carriers);
+			add_operand(v, &all, &r->to[k], port, brief);
 		for (size_t k = 0; k < r->nexcept; k++)
-			add_operand(v, &all, &r->except[k], carriers);
+			add_operand(v, &all, &r->except[k], port, brief);
 	}
 	qsort(all.item, all.n, sizeof *all.item, by_point);
-	/* Of equal addresses the one that is asked most comes first. */
 	for (size_t i = 1; i < all.n; i++)
-		if (all.item[i].family != all.item[kept].family ||
-		    net_addr_cmp(all.item[i].addr, all.item[kept].addr))
+		if (by_point(&all.item[i], &all.item[kept]))
 			all.item[++kept] = all.item[i];
 	all.n = kept + 1;
 	return all;
@@ -715,39 +745,23 @@ static void near_ports(struct prover *v, struct ports *ports, struct point at, b
 		if (near && !firsts)
 			add_rule_ports(v, ports, r);
 	}
-	if (!firsts) {
-		add_port(v, ports, 0);
-		add_port(v, ports, 65535);
-	}
 	finish_ports(ports);
 }
 
-/* One port that is as likely as any to be granted. */
-static uint16_t some_port(const struct policy *p)
+/* The ports that an address is asked with; `held`: some rule holds it. */
+static const struct ports *ports_for(struct prover *v, struct point at, bool held, const struct ports *all)
 {
-	for (size_t i = 0; i < p->nnet_rules; i++)
-		if (p->net_rule[i].allow && p->net_rule[i].nports)
-			return p->net_rule[i].port[0].lo;
-	return 443;
-}
-
-/* The ports that an address is asked with. */
-static const struct ports *ports_for(struct prover *v, struct point at, bool held, const struct ports *all,
-				     bool full)
-{
-	if (at.depth != ONE_PORT && (full || (at.depth == ALL_PORTS && all->n <= MANY_PORTS)))
+	if (all)
 		return all;
-	if (at.depth == ONE_PORT)
-		v->ports.n = 0;
-	else
-		near_ports(v, &v->ports, normal(destination(at)), !held);
-	if (!held)
-		add_port(v, &v->ports, some_port(v->p));
+	near_ports(v, &v->ports, normal(destination(at)), !held);
+	for (size_t i = 0; i < v->ports.n; i++)
+		if (v->ports.item[i] == at.port)
+			return &v->ports;
+	add_port(v, &v->ports, at.port);
 	return &v->ports;
 }
 
-static void ask_point(struct prover *v, struct near near[2], struct point at, const struct ports *all,
-		      bool full)
+static void ask_point(struct prover *v, struct near near[2], struct point at, const struct ports *all)
 {
 	const struct near *raw = &near[0];
 	const struct ports *ports;
@@ -757,7 +771,7 @@ static void ask_point(struct prover *v, struct near near[2], struct point at, co
 		find_near(v->p, at, &near[1]);
 		raw = &near[1];
 	}
-	ports = ports_for(v, at, at.depth != ONE_PORT && (near[0].n || raw->n), all, full);
+	ports = ports_for(v, at, near[0].n || raw->n, all);
 	for (size_t i = 0; i < ports->n && !v->failed; i++)
 		ask_destination(v, &near[0], raw, at, ports->item[i]);
 }
@@ -777,6 +791,22 @@ static void find_samples(struct prover *v, struct near *near, const struct point
 				if (allowed(near, proto, ports.item[k]))
 					remember(v, proto, points->item[i], ports.item[k]);
 	}
+}
+
+/* What is granted, with the ports at the ends, and with the bytes of the granted port swapped. */
+static void ask_samples(struct prover *v, struct near *near)
+{
+	for (int family = 0; family < NET_FAMILIES; family++)
+		for (int proto = 0; proto < NET_PROTOS; proto++) {
+			const struct sample *s = &v->sample[proto][family];
+			const uint16_t port[] = { 0, 1, s->port, htons(s->port), 65535 };
+
+			if (!s->known || is_unspecified(s->to))
+				continue;
+			find_near(v->p, s->to, near);
+			for (size_t i = 0; i < sizeof port / sizeof *port; i++)
+				ask_destination(v, near, near, s->to, port[i]);
+		}
 }
 
 static void prove_destinations(struct prover *v)
@@ -800,32 +830,57 @@ static void prove_destinations(struct prover *v)
 	add_port(v, &ports, 0);
 	add_port(v, &ports, 65535);
 	finish_ports(&ports);
+	ask_samples(v, &near[0]);
 	full = points.n * ports.n <= FULL_CROSS;
 	for (size_t i = 0; i < points.n && !v->failed; i++)
-		ask_point(v, near, points.item[i], &ports, full);
+		ask_point(v, near, points.item[i], full ? &ports : NULL);
 }
 
 /* --- everything but the destination -------------------------------------------------------------- */
 
-/* A granted destination with every other protocol, and TCP for sendmsg. */
+/* No protocol, those next to TCP and UDP, and those that a socket can have. */
+static const int other_protocol[] = { 0,	       IPPROTO_ICMP,   IPPROTO_IGMP, IPPROTO_TCP - 1,
+				      IPPROTO_TCP + 1, IPPROTO_UDP - 1, IPPROTO_UDP + 1, IPPROTO_DCCP,
+				      IPPROTO_ICMPV6,  IPPROTO_SCTP,   UDP_LITE,     IPPROTO_RAW,
+				      MPTCP };
+enum { OTHER_PROTOCOLS = sizeof other_protocol / sizeof *other_protocol };
+
+static void ask_protocols(struct prover *v, struct point at, uint16_t port)
+{
+	struct question q = { .at = at, .port = port };
+
+	for (int i = 0; i < OTHER_PROTOCOLS; i++) {
+		q.protocol = other_protocol[i];
+		q.hook = at.family == NET_V4 ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6;
+		ask_sock_addr(v, &q, false, at);
+		q.hook = at.family == NET_V4 ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_SENDMSG6;
+		ask_sock_addr(v, &q, false, at);
+	}
+	/* TCP sends nothing by sendmsg. */
+	q.protocol = IPPROTO_TCP;
+	ask_sock_addr(v, &q, false, at);
+}
+
+/* A granted destination, if there is one, with every port that some rule names first, by other protocols. */
 static void prove_protocols(struct prover *v)
 {
-	for (int family = 0; family < NET_FAMILIES; family++) {
+	for (int family = 0; family < NET_FAMILIES; family++)
 		for (int proto = 0; proto < NET_PROTOS; proto++) {
 			const struct sample *s = &v->sample[proto][family];
+			struct point at = { .family = family, .addr = { 0, 0x0a000001 } };
 
-			for (int protocol = 0; s->known && protocol <= MPTCP; protocol++) {
-				struct question q = { .protocol = protocol, .at = s->to, .port = s->port };
+			if (s->known)
+				at = s->to;
+			for (size_t i = 0; i < v->p->nnet_rules; i++) {
+				const struct net_rule *r = &v->p->net_rule[i];
 
-				q.hook = family == NET_V4 ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6;
-				if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
-					ask_sock_addr(v, &q, false, q.at);
-				q.hook = family == NET_V4 ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_SENDMSG6;
-				if (protocol != IPPROTO_UDP)
-					ask_sock_addr(v, &q, false, q.at);
+				for (size_t k = 0; r->allow && k < r->nports && i < MANY_RULES; k++) {
+					ask_protocols(v, at, r->port[k].lo);
+					if (family == NET_V4)
+						ask_protocols(v, mapped(at), r->port[k].lo);
+				}
 			}
 		}
-	}
 }
 
 /* Datagrams without an address, and what could be mistaken for them. */
@@ -833,25 +888,31 @@ static void prove_unaddressed(struct prover *v)
 {
 	struct points at = { 0 };
 
-	add_point(v, &at, NET_V4, (struct net_addr){ 0, 0 }, ONE_PORT);
-	add_point(v, &at, NET_V4, (struct net_addr){ 0, 1 }, ONE_PORT);
-	add_point(v, &at, NET_V4, (struct net_addr){ 0, 0x01000000 }, ONE_PORT);
-	add_point(v, &at, NET_V4, (struct net_addr){ 0, UINT32_MAX }, ONE_PORT);
-	add_point(v, &at, NET_V6, (struct net_addr){ 0, 0 }, ONE_PORT);
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, 0 }, 0);
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, 1 }, 0);
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, 0x01000000 }, 0);
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, UINT32_MAX }, 0);
+	add_point(v, &at, NET_V6, (struct net_addr){ 0, 0 }, 0);
 	for (int word = 0; word < 4; word++)
 		for (int bit = 0; bit < 32; bit += 8) {
 			uint64_t one = (uint64_t)1 << (word % 2 ? bit : bit + 32);
 
 			add_point(v, &at, NET_V6,
-				  word < 2 ? (struct net_addr){ one, 0 } : (struct net_addr){ 0, one }, ONE_PORT);
+				  word < 2 ? (struct net_addr){ one, 0 } : (struct net_addr){ 0, one }, 0);
 		}
 	for (size_t i = 0; i < at.n; i++) {
 		struct question q = { .at = at.item[i], .form = "as a datagram without an address" };
 		bool none = !q.at.addr.hi && !q.at.addr.lo;
 
 		q.hook = q.at.family == NET_V4 ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_SENDMSG6;
-		for (q.protocol = 0; q.protocol <= MPTCP; q.protocol++)
-			ask_sock_addr(v, &q, q.protocol == IPPROTO_UDP && none && v->granted[NET_UDP], q.at);
+		for (int k = 0; k < OTHER_PROTOCOLS; k++) {
+			q.protocol = other_protocol[k];
+			ask_sock_addr(v, &q, false, q.at);
+		}
+		q.protocol = IPPROTO_TCP;
+		ask_sock_addr(v, &q, false, q.at);
+		q.protocol = IPPROTO_UDP;
+		ask_sock_addr(v, &q, none && v->granted[NET_UDP], q.at);
 	}
 }
 
@@ -868,8 +929,8 @@ static bool may_bind(const struct prover *v, int protocol, struct point at, uint
 
 static void prove_bind(struct prover *v)
 {
-	static const int protocol[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP, UDP_LITE, MPTCP };
-	static const uint16_t port[] = { 0, 1, 0x100, 443, 8080, 65535 };
+	static const int protocol[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_TCP + 1, IPPROTO_UDP + 1, 0 };
+	static const uint16_t port[] = { 0, 1, 0x100 };
 	static const uint32_t v4[] = { 0,	   1,	       0x7f000001, 0x0a000001, 0xdfffffff,
 				       0xe0000000, 0xe0000001, 0xefffffff, 0xf0000000, 0xffffffff };
 	static const struct net_addr v6[] = { { 0, 0 },
@@ -886,11 +947,10 @@ static void prove_bind(struct prover *v)
 	struct points at = { 0 };
 
 	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
-		add_point(v, &at, NET_V4, (struct net_addr){ 0, v4[i] }, ONE_PORT);
+		add_point(v, &at, NET_V4, (struct net_addr){ 0, v4[i] }, 0);
 	for (size_t i = 0; i < sizeof v6 / sizeof *v6; i++)
-		add_point(v, &at, NET_V6, v6[i], ONE_PORT);
-	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
-		add_lookalikes(v, &at, v4[i]);
+		add_point(v, &at, NET_V6, v6[i], 0);
+	add_lookalikes(v, &at, 0xe0000001, 0);
 	for (size_t i = 0; i < at.n; i++)
 		for (size_t k = 0; k < sizeof protocol / sizeof *protocol; k++)
 			for (size_t j = 0; j < sizeof port / sizeof *port; j++) {
@@ -909,8 +969,8 @@ static void prove_bind(struct prover *v)
 
 static void prove_sockets(struct prover *v)
 {
-	for (uint32_t family = 0; family < 16; family++)
-		for (uint32_t type = 0; type <= SOCK_PACKET; type++)
+	for (uint32_t family = 0; family < 12; family++)
+		for (uint32_t type = 0; type <= SOCK_RDM; type++)
 			for (uint32_t protocol = 0; protocol < 20; protocol++) {
 				struct bpf_sock ctx = { .family = family, .type = type, .protocol = protocol };
 				struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
@@ -962,29 +1022,34 @@ static void prove_truncated(struct prover *v, struct packet p)
 	}
 }
 
-/* Every protocol number, so every extension header, in place of the one that is granted. */
+/* Other protocols, and every extension header, in place of the one that is granted. */
 static void prove_next_headers(struct prover *v, struct packet p)
 {
+	static const uint8_t header[] = { 0,  1,  2,  4,  5,  7,  16, 18, 33, 41,  43,  44,  46,
+					  47, 50, 51, 58, 59, 60, 89, 94, 132, 135, 136, 139, 140, 255 };
 	uint8_t *next = &p.w.byte[p.family == NET_V4 ? 9 : 6];
 
-	for (int protocol = 0; protocol < 256; protocol++) {
-		*next = (uint8_t)protocol;
-		if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
-			ask_both(v, &p, "as another protocol or behind an extension header", false);
+	for (size_t i = 0; i < sizeof header; i++) {
+		*next = header[i];
+		ask_both(v, &p, "as another protocol or behind an extension header", false);
 	}
 }
 
-/* Every first byte: version and header length, so IPv4 options. */
+/* Other versions and header lengths, so IPv4 options. */
 static void prove_first_bytes(struct prover *v, struct packet p)
 {
-	for (int byte = 0; byte < 256; byte++) {
-		bool six = p.family == NET_V6;
+	bool six = p.family == NET_V6;
 
-		/* The other version makes another packet of it. */
-		if (six ? byte == 0x45 : byte >> 4 == 6)
-			continue;
-		p.w.byte[0] = (uint8_t)byte;
-		ask_both(v, &p, "with another version or with options", six ? byte >> 4 == 6 : byte == 0x45);
+	for (int low = 0; low < 16; low++) {
+		p.w.byte[0] = (uint8_t)(0x40 | low);
+		if (!six || low != 5)
+			ask_both(v, &p, "with another header length", !six && low == 5);
+		p.w.byte[0] = (uint8_t)(0x60 | low);
+		if (six)
+			ask_both(v, &p, "with another traffic class", true);
+		p.w.byte[0] = (uint8_t)(low << 4 | 5);
+		if (low != 4 && low != 6)
+			ask_both(v, &p, "with another version", false);
 	}
 }
 
@@ -1006,9 +1071,10 @@ static void prove_tcp_flags(struct prover *v, struct packet p)
 	uint8_t *flags = &p.w.byte[(p.family == NET_V4 ? 20 : 40) + 13];
 	bool arrive = p.arrive;
 
-	for (int value = 0; value < 256; value++) {
-		*flags = (uint8_t)value;
-		p.arrive = arrive && (value & (SYN | ACK)) != SYN;
+	/* What lies above ACK says nothing about a new connection. */
+	for (int value = 0; value < 64; value++) {
+		*flags = (uint8_t)(value < 32 ? value : value << 3 | 2);
+		p.arrive = arrive && (*flags & (SYN | ACK)) != SYN;
 		ask_both(v, &p, "with other TCP flags", true);
 	}
 }
@@ -1017,7 +1083,7 @@ static void prove_socket_families(struct prover *v, struct packet p)
 {
 	p.q.hook = CAVE_HOOK_EGRESS;
 	p.q.form = "from a socket of another family";
-	for (uint32_t family = 0; family < 64; family++) {
+	for (uint32_t family = 0; family < 20; family++) {
 		p.ctx.family = family;
 		if (family != AF_INET && family != AF_INET6)
 			ask_packet(v, &p.q, &p.ctx, &p.w, false);
