@@ -35,6 +35,7 @@ struct proof {
 	const struct sys_rules *rules;
 	struct sock_filter *insn; /* completed with the samples */
 	size_t n;
+	uint32_t *seen; /* room for following the filter, one for each instruction */
 };
 
 /* --- the policy, read directly -------------------------------------------------------------------- */
@@ -192,21 +193,161 @@ static bool agree(const struct proof *p, const struct sys_call *call, const stru
 	return got == expected || report(p, call, data, expected, got);
 }
 
-/* --- boundaries of an argument -------------------------------------------------------------------- */
+/* --- boundaries of a word ------------------------------------------------------------------------- */
 
-struct values {
-	uint64_t *item;
+/*
+ * Arguments are taken as 32-bit words, low half first.  A mark is a value of the bits `mask` of a word from which on
+ * an answer may be another: because a rule says so, or because the filter compares with it on the way of this call.
+ * Between two marks of a whole word neither the policy nor the filter can tell values apart, so one of them stands
+ * for all.
+ */
+enum { WORDS = 2 * SYS_ARGS };
+
+struct mark {
+	uint32_t mask, value;
+};
+
+struct marks {
+	struct mark *item;
 	size_t n, cap;
 };
 
-static void add_value(const struct proof *p, struct values *v, uint64_t value)
+struct values {
+	uint32_t *item;
+	size_t n, cap;
+};
+
+static void push_mark(const struct proof *p, struct marks *m, uint32_t mask, uint32_t value)
+{
+	*ARENA_PUSH(p->arena, m->item, m->n, m->cap) = (struct mark){ mask, value & mask };
+}
+
+/* From `value` on, something may differ; with a mask, from the next value above or below that it leaves. */
+static void mark_from(const struct proof *p, struct marks *m, uint32_t mask, uint32_t value)
+{
+	push_mark(p, m, mask, value);
+	if (mask != UINT32_MAX) {
+		push_mark(p, m, mask, value - 1);
+		push_mark(p, m, mask, value + 1);
+	}
+}
+
+/* The values from `lo` to `hi` of a word; `edges`: these two may be unlike those between them. */
+static void mark_range(const struct proof *p, struct marks *m, uint32_t mask, uint32_t lo, uint32_t hi, bool edges)
+{
+	mark_from(p, m, mask, lo);
+	mark_from(p, m, mask, hi + 1);
+	if (edges) {
+		mark_from(p, m, mask, lo + 1);
+		mark_from(p, m, mask, hi);
+	}
+}
+
+static void mark_test(const struct proof *p, const struct sys_test *t, struct marks *m)
+{
+	struct marks *words = &m[2 * t->arg];
+	uint32_t low = (uint32_t)t->mask, high = (uint32_t)(t->mask >> 32);
+
+	if (t->self)
+		mark_range(p, words, UINT32_MAX, SAMPLE_SELF, SAMPLE_SELF, false);
+	for (size_t i = 0; i < t->nranges; i++) {
+		const struct sys_range *r = &t->range[i];
+
+		mark_range(p, words, low, (uint32_t)r->lo, (uint32_t)r->hi, false);
+		if (t->width == 64)
+			mark_range(p, words + 1, high, (uint32_t)(r->lo >> 32), (uint32_t)(r->hi >> 32), true);
+	}
+}
+
+/* Where the filter is while it is followed: at instruction `pc`, with `mask` of word `word` loaded. */
+struct place {
+	size_t pc;
+	uint32_t word, mask;
+};
+
+enum { FIRST_ARGUMENT = offsetof(struct seccomp_data, args) / sizeof(uint32_t), PLACES = 32 };
+
+/* True if the filter was there before, with the same word loaded. */
+static bool been_there(uint32_t *seen, const struct place *at)
+{
+	uint32_t bit = 1u << (at->word + (at->mask == UINT32_MAX ? 0 : PLACES / 2));
+	bool before = (seen[at->pc] & bit) != 0;
+
+	seen[at->pc] |= bit;
+	return before;
+}
+
+static bool jump_taken(const struct sock_filter *f, uint32_t v)
+{
+	switch (BPF_OP(f->code)) {
+	case BPF_JEQ: return v == f->k;
+	case BPF_JGE: return v >= f->k;
+	case BPF_JGT: return v > f->k;
+	default: return (v & f->k) != 0;
+	}
+}
+
+static void mark_jump(const struct proof *p, struct marks *m, uint32_t mask, const struct sock_filter *f)
+{
+	switch (BPF_OP(f->code)) {
+	case BPF_JSET: push_mark(p, m, mask & f->k, 0); break;
+	case BPF_JGE: mark_from(p, m, mask, f->k); break;
+	case BPF_JGT: mark_from(p, m, mask, f->k + 1); break;
+	default: mark_range(p, m, mask, f->k, f->k, false); break;
+	}
+}
+
+/* Follows every way that the call can take through the filter, and marks what is compared on it. */
+static void follow(const struct proof *p, const struct seccomp_data *data, struct place at, uint32_t *seen,
+		   struct marks *m)
+{
+	while (at.pc < p->n && !been_there(seen, &at)) {
+		const struct sock_filter *f = &p->insn[at.pc++];
+		bool jump = BPF_CLASS(f->code) == BPF_JMP && BPF_OP(f->code) != BPF_JA;
+
+		if (BPF_CLASS(f->code) == BPF_RET)
+			return;
+		if (f->code == (BPF_LD | BPF_W | BPF_ABS)) {
+			at.word = f->k / 4;
+			at.mask = UINT32_MAX;
+		} else if (f->code == (BPF_ALU | BPF_AND | BPF_K)) {
+			at.mask &= f->k;
+		} else if (f->code == (BPF_JMP | BPF_JA)) {
+			at.pc += f->k;
+		} else if (jump && at.word < FIRST_ARGUMENT) {
+			at.pc += jump_taken(f, (at.word == 0 ? (uint32_t)data->nr : data->arch) & at.mask) ? f->jt : f->jf;
+		} else if (jump) {
+			mark_jump(p, &m[at.word - FIRST_ARGUMENT], at.mask, f);
+			follow(p, data, (struct place){ at.pc + f->jt, at.word, at.mask }, seen, m);
+			at.pc += f->jf;
+		}
+	}
+}
+
+static void mark_filter(const struct proof *p, const struct sys_call *call, struct marks *m)
+{
+	struct seccomp_data data = { .nr = (int)call->nr, .arch = p->rules->arch };
+
+	memset(p->seen, 0, p->n * sizeof *p->seen);
+	follow(p, &data, (struct place){ 0, 1, UINT32_MAX }, p->seen, m);
+}
+
+static void mark_call(const struct proof *p, const struct sys_call *call, struct marks *m)
+{
+	for (size_t i = 0; i < call->nclauses; i++)
+		for (size_t j = 0; j < call->clause[i].ntests; j++)
+			mark_test(p, &call->clause[i].test[j], m);
+	mark_filter(p, call, m);
+}
+
+static void add_value(const struct proof *p, struct values *v, uint32_t value)
 {
 	*ARENA_PUSH(p->arena, v->item, v->n, v->cap) = value;
 }
 
-static int compare_u64(const void *a, const void *b)
+static int compare_u32(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return x < y ? -1 : x > y;
 }
@@ -216,117 +357,57 @@ static void without_repeats(struct values *v)
 	size_t kept = 0;
 
 	if (v->n)
-		qsort(v->item, v->n, sizeof *v->item, compare_u64);
+		qsort(v->item, v->n, sizeof *v->item, compare_u32);
 	for (size_t i = 0; i < v->n; i++)
 		if (kept == 0 || v->item[i] != v->item[kept - 1])
 			v->item[kept++] = v->item[i];
 	v->n = kept;
 }
 
-static uint64_t width_mask(const struct sys_test *t)
+/* Every value so far with the bits of mask m->item[i] set to each of their values: the marked ones, each bit alone. */
+static void combine_mask(const struct proof *p, struct values *all, const struct marks *m, size_t i)
 {
-	return t->width == 32 ? UINT32_MAX : UINT64_MAX;
+	struct values own = { NULL, 0, 0 }, combined = { NULL, 0, 0 };
+	uint32_t mask = m->item[i].mask;
+
+	add_value(p, &own, 0);
+	add_value(p, &own, mask);
+	for (unsigned bit = 0; bit < 32; bit++)
+		if (mask >> bit & 1)
+			add_value(p, &own, 1u << bit);
+	for (size_t j = i; j < m->n; j++)
+		if (m->item[j].mask == mask)
+			add_value(p, &own, m->item[j].value);
+	without_repeats(&own);
+	for (size_t a = 0; a < all->n; a++)
+		for (size_t b = 0; b < own.n; b++)
+			add_value(p, &combined, (all->item[a] & ~mask) | own.item[b]);
+	without_repeats(&combined);
+	*all = combined;
 }
 
-/* A boundary; of 64 bits also with the high half one less and one more, and with the low half all zeros and ones. */
-static void add_boundary(const struct proof *p, struct values *v, uint64_t value, const struct sys_test *t)
-{
-	if (t->width == 32) {
-		add_value(p, v, value & t->mask);
-		return;
-	}
-	for (int i = -1; i <= 1; i++) {
-		uint64_t near = value + ((uint64_t)i << 32);
-
-		add_value(p, v, near & t->mask);
-		add_value(p, v, (near & ~(uint64_t)UINT32_MAX) & t->mask);
-		add_value(p, v, (near | UINT32_MAX) & t->mask);
-	}
-}
-
-/* The values of the masked bits at which the test can change its mind, and for a true mask each bit alone. */
-static void add_test_values(const struct proof *p, struct values *v, const struct sys_test *t)
-{
-	if (t->self) {
-		for (int i = -1; i <= 1; i++)
-			add_value(p, v, (uint32_t)(SAMPLE_SELF + i));
-		return;
-	}
-	for (size_t i = 0; i < t->nranges; i++) {
-		add_boundary(p, v, t->range[i].lo - 1, t);
-		add_boundary(p, v, t->range[i].lo, t);
-		add_boundary(p, v, t->range[i].hi, t);
-		add_boundary(p, v, t->range[i].hi + 1, t);
-	}
-	if ((t->mask & width_mask(t)) == width_mask(t))
-		return;
-	for (unsigned bit = 0; bit < t->width; bit++)
-		if (t->mask >> bit & 1)
-			add_value(p, v, UINT64_C(1) << bit);
-}
-
-/* All tests of `call` that look at argument `arg`; *n of them. */
-static const struct sys_test **tests_of(const struct proof *p, const struct sys_call *call, unsigned arg, size_t *n)
-{
-	const struct sys_test **list = NULL;
-	size_t cap = 0;
-
-	*n = 0;
-	for (size_t i = 0; i < call->nclauses; i++)
-		for (size_t j = 0; j < call->clause[i].ntests; j++)
-			if (call->clause[i].test[j].arg == arg)
-				*ARENA_PUSH(p->arena, list, *n, cap) = &call->clause[i].test[j];
-	return list;
-}
-
-static bool seen_before(const struct sys_test *const *list, size_t i)
+static bool mask_seen(const struct marks *m, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
-		if (list[j]->mask == list[i]->mask && list[j]->self == list[i]->self)
+		if (m->item[j].mask == m->item[i].mask)
 			return true;
 	return false;
 }
 
-static bool is_whole(const struct sys_test *t)
-{
-	return t->self || (t->mask & width_mask(t)) == width_mask(t);
-}
-
-/* Every value so far with the bits of mask list[i] set to each of its boundary values. */
-static void combine_mask(const struct proof *p, struct values *all, const struct sys_test *const *list, size_t n,
-			 size_t i)
-{
-	struct values own = { NULL, 0, 0 }, combined = { NULL, 0, 0 };
-
-	for (size_t j = i; j < n; j++)
-		if (!list[j]->self && list[j]->mask == list[i]->mask)
-			add_test_values(p, &own, list[j]);
-	add_value(p, &own, 0);
-	add_value(p, &own, list[i]->mask & width_mask(list[i]));
-	without_repeats(&own);
-	for (size_t a = 0; a < all->n; a++)
-		for (size_t b = 0; b < own.n; b++)
-			add_value(p, &combined, (all->item[a] & ~list[i]->mask) | own.item[b]);
-	*all = combined;
-}
-
-/* The values of one argument: where masks are in play, each mask's crossed with the others', on zeros and on ones. */
-static struct values argument_values(const struct proof *p, const struct sys_call *call, unsigned arg)
+/* What to try for a word: each mask's values crossed with the others', on zeros and on ones; the whole ones as is. */
+static struct values word_values(const struct proof *p, const struct marks *m)
 {
 	struct values all = { NULL, 0, 0 };
-	size_t n;
-	const struct sys_test **list = tests_of(p, call, arg, &n);
 
 	add_value(p, &all, 0);
-	if (n)
-		add_value(p, &all, width_mask(list[0]));
-	for (size_t i = 0; i < n; i++) {
-		if (!is_whole(list[i]) && !seen_before(list, i))
-			combine_mask(p, &all, list, n, i);
-	}
-	for (size_t i = 0; i < n; i++)
-		if (is_whole(list[i]))
-			add_test_values(p, &all, list[i]);
+	if (m->n)
+		add_value(p, &all, UINT32_MAX);
+	for (size_t i = 0; i < m->n; i++)
+		if (m->item[i].mask != UINT32_MAX && m->item[i].mask != 0 && !mask_seen(m, i))
+			combine_mask(p, &all, m, i);
+	for (size_t i = 0; i < m->n; i++)
+		if (m->item[i].mask == UINT32_MAX)
+			add_value(p, &all, m->item[i].value);
 	without_repeats(&all);
 	return all;
 }
@@ -334,13 +415,13 @@ static struct values argument_values(const struct proof *p, const struct sys_cal
 /* --- calls ---------------------------------------------------------------------------------------- */
 
 struct odometer {
-	struct values values[SYS_ARGS];
-	size_t at[SYS_ARGS];
+	struct values values[WORDS];
+	size_t at[WORDS];
 };
 
 static bool advance(struct odometer *o)
 {
-	for (unsigned i = 0; i < SYS_ARGS; i++) {
+	for (unsigned i = 0; i < WORDS; i++) {
 		if (++o->at[i] < o->values[i].n)
 			return true;
 		o->at[i] = 0;
@@ -348,22 +429,31 @@ static bool advance(struct odometer *o)
 	return false;
 }
 
-static void fill_arguments(const struct odometer *o, struct seccomp_data *data)
+static void set_word(struct seccomp_data *data, unsigned word, uint32_t value)
 {
-	for (unsigned i = 0; i < SYS_ARGS; i++)
-		data->args[i] = o->values[i].item[o->at[i]];
+	unsigned shift = word % 2 * 32;
+
+	data->args[word / 2] &= ~(UINT64_C(0xffffffff) << shift);
+	data->args[word / 2] |= (uint64_t)value << shift;
 }
 
+static void fill_arguments(const struct odometer *o, struct seccomp_data *data)
+{
+	for (unsigned i = 0; i < WORDS; i++)
+		set_word(data, i, o->values[i].item[o->at[i]]);
+}
+
+/* All words against each other. */
 static bool prove_arguments(const struct proof *p, const struct sys_call *call)
 {
 	struct seccomp_data data = { .nr = (int)call->nr, .arch = p->rules->arch };
+	struct marks marks[WORDS] = { 0 };
 	uint32_t words = words_of(call);
 	struct odometer o = { 0 };
 
-	if (words == WORDS_OF_NUMBER)
-		return agree(p, call, &data, words);
-	for (unsigned i = 0; i < SYS_ARGS; i++)
-		o.values[i] = argument_values(p, call, i);
+	mark_call(p, call, marks);
+	for (unsigned i = 0; i < WORDS; i++)
+		o.values[i] = word_values(p, &marks[i]);
 	do {
 		fill_arguments(&o, &data);
 		if (!agree(p, call, &data, words))
@@ -372,21 +462,35 @@ static bool prove_arguments(const struct proof *p, const struct sys_call *call)
 	return true;
 }
 
-/* The random value, and everything that is wrong in one half of it. */
+static void set_token(struct seccomp_data *data)
+{
+	for (unsigned half = 0; half < 6; half++)
+		set_word(data, 6 + half, sample_token[half]);
+}
+
+/* The random value, and whatever is wrong in one word alone: any bit of it, and anything that the filter knows. */
 static bool prove_token(const struct proof *p, const struct sys_call *call)
 {
 	struct seccomp_data data = { .nr = (int)call->nr, .arch = p->rules->arch };
+	struct marks marks[WORDS] = { 0 };
+	uint32_t words = words_of(call);
 
-	for (unsigned wrong = 0; wrong <= 6; wrong++)
-		for (unsigned bit = 0; bit < 32; bit++) {
-			for (unsigned i = 0; i < 3; i++)
-				data.args[3 + i] = (uint64_t)sample_token[2 * i + 1] << 32 | sample_token[2 * i];
-			if (wrong < 6)
-				data.args[3 + wrong / 2] ^= UINT64_C(1) << (32 * (wrong % 2) + bit);
-			if (!agree(p, call, &data, words_of(call)))
+	mark_call(p, call, marks);
+	for (unsigned word = 0; word < WORDS; word++) {
+		struct values v = word_values(p, &marks[word]);
+
+		for (unsigned bit = 0; word >= 6 && bit < 32; bit++)
+			add_value(p, &v, sample_token[word - 6] ^ 1u << bit);
+		for (size_t i = 0; i < v.n; i++) {
+			set_token(&data);
+			set_word(&data, word, v.item[i]);
+			if (!agree(p, call, &data, words))
 				return false;
+			set_word(&data, word, 0);
 		}
-	return true;
+	}
+	set_token(&data);
+	return agree(p, call, &data, words);
 }
 
 static bool wants_token(const struct sys_call *call)
@@ -399,7 +503,11 @@ static bool wants_token(const struct sys_call *call)
 
 static bool prove_call(const struct proof *p, const struct sys_call *call)
 {
-	return prove_arguments(p, call) && (!wants_token(call) || prove_token(p, call));
+	struct seccomp_data data = { .nr = (int)call->nr, .arch = p->rules->arch };
+
+	if (words_of(call) == WORDS_OF_NUMBER)
+		return agree(p, call, &data, WORDS_OF_NUMBER);
+	return wants_token(call) ? prove_token(p, call) : prove_arguments(p, call);
 }
 
 static const struct sys_call *find_call(const struct sys_rules *r, uint32_t nr)
@@ -507,6 +615,30 @@ static bool complete(struct diags *d, const struct sys_rules *rules, const struc
 	return true;
 }
 
+/* The forms that can be followed: no other is ever needed. */
+static bool is_plain(const struct sock_filter *f)
+{
+	switch (f->code) {
+	case BPF_LD | BPF_W | BPF_ABS:
+	case BPF_ALU | BPF_AND | BPF_K:
+	case BPF_RET | BPF_K:
+	case BPF_JMP | BPF_JA:
+	case BPF_JMP | BPF_JEQ | BPF_K:
+	case BPF_JMP | BPF_JGE | BPF_K:
+	case BPF_JMP | BPF_JGT | BPF_K:
+	case BPF_JMP | BPF_JSET | BPF_K: return true;
+	default: return false;
+	}
+}
+
+static bool all_plain(const struct filter_program *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!is_plain(&f->insn[i]))
+			return false;
+	return true;
+}
+
 static bool prove_all(const struct proof *p)
 {
 	for (size_t i = 0; i < p->rules->ncalls; i++)
@@ -518,13 +650,14 @@ static bool prove_all(const struct proof *p)
 bool syscalls_prove(struct diags *d, const struct sys_rules *rules, const struct filter_program *filter)
 {
 	struct arena arena = { NULL };
-	struct proof p = { d, &arena, rules, NULL, filter->n };
+	struct proof p = { .diags = d, .arena = &arena, .rules = rules, .n = filter->n };
 	bool holds;
 	size_t bad;
 
-	if (!cbpf_check(filter->insn, filter->n, &bad))
-		return malformed(d, rules, "the kernel would not accept it");
+	if (!cbpf_check(filter->insn, filter->n, &bad) || !all_plain(filter))
+		return malformed(d, rules, "the kernel would not accept it, or it uses an instruction that is not followed");
 	p.insn = ARENA_ARRAY(&arena, filter->n, struct sock_filter);
+	p.seen = ARENA_ARRAY(&arena, filter->n, uint32_t);
 	memcpy(p.insn, filter->insn, filter->n * sizeof *p.insn);
 	holds = complete(d, rules, filter, p.insn) && prove_all(&p);
 	arena_free(&arena);
