@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Makes the generated part of docs/syscalls.md again: the built-in sets line by line, the groups, and the calls that
+# no profile can grant.  Needs a built cavec.
+#
+#	compiler/syscalls_docs.sh build/cavec          writes docs/syscalls.md
+#	compiler/syscalls_docs.sh build/cavec --check  ends with 1 if it would change
+set -eu
+LC_ALL=C
+export LC_ALL
+cavec=$1
+doc=docs/syscalls.md
+new=$(mktemp)
+trap 'rm -f "$new"' EXIT
+
+# One table for each built-in set: the line without its comment, and the comment.
+set_table() {
+	printf '\n### %s\n\n' "$2"
+	awk '
+		/^\t# / { printf "\n**%s**\n\n| line | why |\n| --- | --- |\n", substr($0, 4); headed = 1; next }
+		/^\t(allow|deny) / {
+			if (!headed) {
+				print "| line | why |\n| --- | --- |"
+				headed = 1
+			}
+			at = index($0, " # ")
+			line = substr($0, 2, at - 2)
+			gsub(/\|/, "\\|", line)
+			printf "| `%s` | %s |\n", line, substr($0, at + 3)
+		}' "compiler/base/$1.cave"
+}
+
+groups() {
+	printf '\n| group | calls |\n| --- | --- |\n'
+	"$cavec" list | while read -r group rest; do
+		members=$("$cavec" list "$group" | awk 'NR > 1 { printf "%s%s", sep, $1; sep = " " }')
+		printf '| `%s` | %s |\n' "$group" "$members"
+	done
+}
+
+never() {
+	printf '\n| promise | calls |\n| --- | --- |\n'
+	"$cavec" list | while read -r group rest; do
+		"$cavec" list "$group" | awk 'NR > 1 && /no profile can grant it/ { print $1 }'
+	done | sort | awk -v file=compiler/syscalls_promises.c '
+		{ never[$1] = 1 }
+		END {
+			while ((getline line <file) > 0) {
+				if (match(line, /^\t\{ "[^"]*"/)) {
+					if (text)
+						printf "| %s | %s |\n", text, calls
+					text = substr(line, RSTART + 4, RLENGTH - 5)
+					calls = ""
+					line = substr(line, RSTART + RLENGTH)
+				}
+				while (text && match(line, /"[a-z0-9_]+"/)) {
+					name = substr(line, RSTART + 1, RLENGTH - 2)
+					if (name in never)
+						calls = calls (calls ? " " : "") name
+					line = substr(line, RSTART + RLENGTH)
+				}
+				if (line ~ /^};/ && text) {
+					printf "| %s | %s |\n", text, calls
+					exit
+				}
+			}
+		}'
+}
+
+{
+	sed '/^<!-- generated/q' "$doc"
+	printf '\n## The built-in sets, line by line\n'
+	set_table base 'base: every profile'
+	set_table network 'network: added by any network grant'
+	set_table tcp 'tcp: added by a grant of tcp'
+	set_table udp 'udp: added by a grant of udp'
+	printf '\n## Calls that no profile can grant\n'
+	never
+	printf '\n## Groups\n'
+	groups
+} >"$new"
+
+if [ "${2:-}" = --check ]; then
+	cmp -s "$new" "$doc" || { echo "$doc is not what $0 makes" >&2; exit 1; }
+else
+	cat "$new" >"$doc"
+fi
