@@ -166,61 +166,69 @@ static size_t run_jump(const struct machine *m, const struct sock_filter *f)
 	return taken ? f->jt : f->jf;
 }
 
-static uint32_t run_load(const struct machine *m, const struct sock_filter *f, const struct seccomp_data *data)
+static uint32_t run_load(const struct machine *m, const struct sock_filter *f)
 {
-	uint32_t v;
-
 	switch (BPF_MODE(f->code)) {
-	case BPF_ABS:
-		memcpy(&v, (const unsigned char *)data + f->k, sizeof v);
-		return v;
-	case BPF_LEN: return sizeof *data;
+	case BPF_LEN: return sizeof(struct seccomp_data);
 	case BPF_MEM: return m->mem[f->k];
 	default: return f->k;
 	}
 }
 
-static void run_misc(struct machine *m, const struct sock_filter *f)
+/* What is not decided in run(): everything but loads of data, the usual jumps and returns.  False: a division by zero. */
+static bool run_other(struct machine *m, const struct sock_filter *f, size_t *pc)
 {
-	if (BPF_MISCOP(f->code) == BPF_TAX)
-		m->x = m->a;
-	else
-		m->a = m->x;
+	switch (BPF_CLASS(f->code)) {
+	case BPF_LD: m->a = run_load(m, f); break;
+	case BPF_LDX: m->x = run_load(m, f); break;
+	case BPF_ST: m->mem[f->k] = m->a; break;
+	case BPF_STX: m->mem[f->k] = m->x; break;
+	case BPF_ALU: return run_alu(m, f);
+	case BPF_JMP: *pc += run_jump(m, f); break;
+	case BPF_MISC:
+		if (BPF_MISCOP(f->code) == BPF_TAX)
+			m->x = m->a;
+		else
+			m->a = m->x;
+		break;
+	}
+	return true;
 }
 
 static uint32_t run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *steps,
 		    uint32_t *words)
 {
 	struct machine m = { 0 };
+	size_t count = 0;
 
 	for (size_t pc = 0; pc < n; pc++) {
 		const struct sock_filter *f = &insn[pc];
 
-		++*steps;
-		switch (BPF_CLASS(f->code)) {
-		case BPF_LD:
-			if (BPF_MODE(f->code) == BPF_ABS)
-				*words |= 1u << f->k / 4;
-			m.a = run_load(&m, f, data);
+		count++;
+		/* The proof runs little else than these. */
+		switch (f->code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			*words |= 1u << f->k / 4;
+			memcpy(&m.a, (const unsigned char *)data + f->k, sizeof m.a);
 			break;
-		case BPF_LDX: m.x = run_load(&m, f, data); break;
-		case BPF_ST: m.mem[f->k] = m.a; break;
-		case BPF_STX: m.mem[f->k] = m.x; break;
-		case BPF_ALU:
-			if (!run_alu(&m, f))
+		case BPF_JMP | BPF_JEQ | BPF_K: pc += m.a == f->k ? f->jt : f->jf; break;
+		case BPF_JMP | BPF_JGE | BPF_K: pc += m.a >= f->k ? f->jt : f->jf; break;
+		case BPF_RET | BPF_K: *steps = count; return f->k;
+		case BPF_RET | BPF_A: *steps = count; return m.a;
+		default:
+			if (!run_other(&m, f, &pc)) {
+				*steps = count;
 				return 0;
-			break;
-		case BPF_JMP: pc += run_jump(&m, f); break;
-		case BPF_RET: return BPF_RVAL(f->code) == BPF_A ? m.a : f->k;
-		case BPF_MISC: run_misc(&m, f); break;
+			}
 		}
 	}
+	*steps = count;
 	return 0;
 }
 
 uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *steps)
 {
-	size_t count = 0;
+	size_t count;
 	uint32_t words = 0, result = run(insn, n, data, &count, &words);
 
 	if (steps)
@@ -230,7 +238,7 @@ uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp
 
 uint32_t cbpf_run_words(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, uint32_t *words)
 {
-	size_t count = 0;
+	size_t count;
 
 	*words = 0;
 	return run(insn, n, data, &count, words);

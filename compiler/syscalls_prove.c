@@ -419,16 +419,6 @@ struct odometer {
 	size_t at[WORDS];
 };
 
-static bool advance(struct odometer *o)
-{
-	for (unsigned i = 0; i < WORDS; i++) {
-		if (++o->at[i] < o->values[i].n)
-			return true;
-		o->at[i] = 0;
-	}
-	return false;
-}
-
 static void set_word(struct seccomp_data *data, unsigned word, uint32_t value)
 {
 	unsigned shift = word % 2 * 32;
@@ -437,10 +427,20 @@ static void set_word(struct seccomp_data *data, unsigned word, uint32_t value)
 	data->args[word / 2] |= (uint64_t)value << shift;
 }
 
-static void fill_arguments(const struct odometer *o, struct seccomp_data *data)
+/* Turns to the next combination; only the words that change are written. */
+static bool advance(struct odometer *o, struct seccomp_data *data)
 {
-	for (unsigned i = 0; i < WORDS; i++)
-		set_word(data, i, o->values[i].item[o->at[i]]);
+	for (unsigned i = 0; i < WORDS; i++) {
+		if (o->values[i].n == 1)
+			continue;
+		if (++o->at[i] < o->values[i].n) {
+			set_word(data, i, o->values[i].item[o->at[i]]);
+			return true;
+		}
+		o->at[i] = 0;
+		set_word(data, i, o->values[i].item[0]);
+	}
+	return false;
 }
 
 /* All words against each other. */
@@ -452,13 +452,14 @@ static bool prove_arguments(const struct proof *p, const struct sys_call *call)
 	struct odometer o = { 0 };
 
 	mark_call(p, call, marks);
-	for (unsigned i = 0; i < WORDS; i++)
+	for (unsigned i = 0; i < WORDS; i++) {
 		o.values[i] = word_values(p, &marks[i]);
+		set_word(&data, i, o.values[i].item[0]);
+	}
 	do {
-		fill_arguments(&o, &data);
 		if (!agree(p, call, &data, words))
 			return false;
-	} while (advance(&o));
+	} while (advance(&o, &data));
 	return true;
 }
 
