@@ -118,18 +118,37 @@ static void judge_address(struct hook_gen *g, int proto, enum net_family family)
 		tree_emit(&g->s, addr6_reg, 4, segment, n);
 }
 
-/* The address in registers is judged by the protocol in PROTO. */
+static bool same_cell(const struct net_cell *a, const struct net_cell *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (net_addr_cmp(a->interval[i].lo, b->interval[i].lo) ||
+		    net_addr_cmp(a->interval[i].hi, b->interval[i].hi) ||
+		    a->interval[i].ports != b->interval[i].ports)
+			return false;
+	return true;
+}
+
+/* The address in registers is judged by the protocol in PROTO; one tree does for both if they reach the same. */
 static void judge(struct hook_gen *g, enum net_family family)
 {
 	static const uint32_t number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
+	asm_label shared = asm_new_label(&g->s);
+	bool share = g->proto[NET_TCP] && grants(g->set, NET_TCP) && grants(g->set, NET_UDP) &&
+		     same_cell(&g->set->cell[NET_TCP][family], &g->set->cell[NET_UDP][family]);
 
-	for (int proto = 0; proto < NET_PROTOS; proto++) {
+	if (share)
+		asm_jump(&g->s, BPF_JMP32 | BPF_JEQ | BPF_K, PROTO, IPPROTO_TCP, shared);
+	for (int proto = share ? NET_UDP : NET_TCP; proto < NET_PROTOS; proto++) {
 		asm_label other;
 
 		if (!g->proto[proto] || !grants(g->set, proto))
 			continue;
 		other = asm_new_label(&g->s);
 		asm_jump(&g->s, BPF_JMP32 | BPF_JNE | BPF_K, PROTO, number[proto], other);
+		if (share)
+			asm_place(&g->s, shared);
 		judge_address(g, proto, family);
 		asm_place(&g->s, other);
 	}
