@@ -143,11 +143,15 @@ files() {
 		refused mkdir "$f/other"
 		refused rmdir "$f/folder"
 		refused mkfifo "$f/other"
-		for call in chmod fchmodat fchmodat2 chown lchown fchownat utimes utimensat setxattr lsetxattr; do
+		for call in chmod fchmodat fchmodat2 chown lchown fchownat utimes utimensat utime futimesat setxattr \
+			lsetxattr chmod-by-name chown-by-name empty-readonly; do
 			refused $call "$f/file"
 		done
 	done
 	refused fchmod "$g/file"
+	refused file-flags "$g/file"
+	refused read-by-name "$o/file"
+	allowed read-by-name "$g/file"
 	for call in chmod fchmod fchmodat chown lchown fchownat utimes utimensat setxattr; do
 		if [ "$kind" = bare ]; then never $call "$w/file"; else allowed $call "$w/file"; fi
 	done

@@ -47,6 +47,8 @@ REACH = [
     ("udp-sendmmsg {to} {port}", 4), ("udp-sendmmsg {to} {port}", 6),
     ("udp-connect {to} {port}", 4), ("udp-connect {to} {port}", 6),
     ("udp-connect-mapped {to} {port}", 4), ("udp-connect-v4-on-v6 {to} {port}", 4),
+    ("udp-unspec {to} {port}", 4),
+    ("udp-second-message {near} {to} {port}", 4), ("udp-second-message {near} {to} {port}", 6),
     ("udp-reaim {near} {to} {port}", 4), ("udp-reaim {near} {to} {port}", 6),
     ("udp-reconnect {near} {to} {port}", 4), ("udp-reconnect {near} {to} {port}", 6),
 ]
@@ -56,6 +58,7 @@ DETOURS = [
     ("mptcp {far} {port}", 4), ("mptcp {far} {port}", 6),
     ("rthdr-udp {far} {near} {port}", 6), ("rthdr-cmsg {far} {near} {port}", 6),
     ("rthdr-tcp {far} {near} {port}", 6), ("rthdr-late {far} {near} {port}", 6),
+    ("udp-addrform {near} {far} {port}", 4), ("rthdr-high {far} {near} {port}", 6),
     ("rthdr-type2 {far} {near} {port}", 6), ("rthdr-2292 {far} {near} {port}", 6), ("rthdr-pktoptions {far} {near} {port}", 6),
     ("source-route {far} {near} {port}", 4), ("source-route-cmsg {far} {near} {port}", 4),
     ("source-route-tcp {far} {near} {port}", 4),
@@ -67,6 +70,8 @@ DETOURS = [
 LOCAL = [
     "join4 239.1.2.3 198.51.100.1", "join6 ff05::124 {link}", "join-group 239.1.2.4 {link}",
     "join-group ff05::125 {link}", "join-anycast 2001:db8:b::77 {link}",
+    "join-source4 232.1.2.5 198.51.100.1", "join-source-group 232.1.2.6 198.51.100.2 {link}",
+    "join-source-group ff35::126 2001:db8:b::2 {link}",
     "hop-options {near6} 7000", "destination-options {near6} 7000", "destination-options-cmsg {near6} 7000",
     "listen-tcp 0.0.0.0 9000", "listen-tcp 127.0.0.1 9001", "listen-tcp :: 9002", "listen-tcp 0.0.0.0 0",
     "listen-unbound 4", "listen-unbound 6",
@@ -265,6 +270,19 @@ def locally(policy, far):
     for row in ("socket 2 1 0", "socket 2 1 6", "socket 2 2 17", "socket 10 0x80801 0", "socket 10 2 0"):
         outcome = attempts([row], policy)[row]
         check(outcome == "allowed", f"granted: {row}", outcome)
+    for row in ("socket-high 1 1 0", "socket-high 2 3 1", "socket-high 16 3 0", "socket-high 2 2 1"):
+        check(attempts([row])[row] == "allowed", f"outside: {row}")
+        outcome = attempts([row], policy)[row]
+        check(outcome.startswith("refused"), f"refused: {row}", outcome)
+
+
+def carriers(policy):
+    """IPv6 addresses that carry the IPv4 address of the near host are not the near host."""
+    rows = ["::192.0.2.2", "64:ff9b::192.0.2.2", "2002:c000:202::1", "2001:0:c000:202::", "::ffff:0:192.0.2.2"]
+    rows = [f"{call} {address} 7008" for address in rows for call in ("tcp", "udp-sendto")]
+    outcome = attempts(rows, policy)
+    for row in rows:
+        check(outcome[row] == "refused EPERM", f"refused: {row}", outcome[row])
 
 
 def every_family(policy):
@@ -381,6 +399,7 @@ def main():
             ports_and_protocols(policy, near)
             detours(policy, far)
             locally(policy, far)
+            carriers(policy)
             every_family(policy)
             loopback(policy, work)
             receiving(policy)

@@ -2,11 +2,12 @@
 /* Attempts on files: contents, names, metadata, set-id bits. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/inotify.h>
-#include <sys/mman.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -166,6 +167,66 @@ static int change_times_at(char *const *arg)
 	return result(utimensat(AT_FDCWD, arg[0], NULL, 0));
 }
 
+static int change_times_old(char *const *arg)
+{
+	return result(syscall(SYS_utime, arg[0], NULL));
+}
+
+static int change_times_futimesat(char *const *arg)
+{
+	return result(syscall(SYS_futimesat, AT_FDCWD, arg[0], NULL));
+}
+
+/* A descriptor that only names the file, which Landlock lets through, and its link in /proc. */
+static int change_mode_by_name(char *const *arg)
+{
+	char path[32];
+	int fd = open(arg[0], O_PATH), error;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	error = fd < 0 ? errno : result(chmod(path, 0644));
+	close(fd);
+	return error;
+}
+
+static int change_owner_by_name(char *const *arg)
+{
+	int fd = open(arg[0], O_PATH);
+	int error = fd < 0 ? errno : result(fchownat(fd, "", getuid(), getgid(), AT_EMPTY_PATH));
+
+	close(fd);
+	return error;
+}
+
+static int read_by_name(char *const *arg)
+{
+	char path[32];
+	int fd = open(arg[0], O_PATH), error;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	error = fd < 0 ? errno : read_file((char *[]){ path });
+	close(fd);
+	return error;
+}
+
+/* The file's attributes by ioctl: "do not dump" (ioctl_iflags(2)). */
+static int file_flags(char *const *arg)
+{
+	int fd = open(arg[0], O_RDONLY), flags = 0;
+	int error = fd < 0 ? errno : result(ioctl(fd, FS_IOC_GETFLAGS, &flags));
+
+	flags |= FS_NODUMP_FL;
+	if (!error)
+		error = result(ioctl(fd, FS_IOC_SETFLAGS, &flags));
+	close(fd);
+	return error;
+}
+
+static int empty_readonly(char *const *arg)
+{
+	return opened(open(arg[0], O_RDONLY | O_TRUNC));
+}
+
 static int set_attribute(char *const *arg)
 {
 	return result(setxattr(arg[0], "user.cave", "x", 1, 0));
@@ -305,6 +366,13 @@ const struct attempt file_attempts[] = {
 	{ "fchownat", 1, change_owner_at },
 	{ "utimes", 1, change_times },
 	{ "utimensat", 1, change_times_at },
+	{ "utime", 1, change_times_old },
+	{ "futimesat", 1, change_times_futimesat },
+	{ "chmod-by-name", 1, change_mode_by_name },
+	{ "chown-by-name", 1, change_owner_by_name },
+	{ "read-by-name", 1, read_by_name },
+	{ "file-flags", 1, file_flags },
+	{ "empty-readonly", 1, empty_readonly },
 	{ "setxattr", 1, set_attribute },
 	{ "lsetxattr", 1, set_attribute_link },
 	{ "removexattr", 1, remove_attribute },

@@ -3,6 +3,7 @@
 #include <linux/vm_sockets.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -150,6 +151,18 @@ static int any_socket(char *const *arg)
 	return error;
 }
 
+/* The same with bits above the 32 that the kernel looks at. */
+static int any_socket_high(char *const *arg)
+{
+	unsigned long high = 0x100000000ul;
+	long fd = syscall(SYS_socket, high | (unsigned)number(arg[0]), high | (unsigned)number(arg[1]),
+			  high | (unsigned)number(arg[2]));
+	int error = result(fd);
+
+	close((int)fd);
+	return error;
+}
+
 static int any_pair(char *const *arg)
 {
 	int fd[2];
@@ -248,6 +261,7 @@ const struct attempt local_attempts[] = {
 	{ "pair-raw-reaim", 1, pair_raw_reaim },
 	{ "pair-flags-reaim", 1, pair_flags_reaim },
 	{ "socket", 3, any_socket },
+	{ "socket-high", 3, any_socket_high },
 	{ "socketpair", 3, any_pair },
 	{ "vsock", 1, vsock_connect },
 	{ "listen-tcp", 2, listen_tcp },

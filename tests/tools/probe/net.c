@@ -309,6 +309,55 @@ static int udp_cork(char *const *arg)
 	return error;
 }
 
+/* IPv4 takes a datagram's address of no family for one of its own (udp_sendmsg, net/ipv4/udp.c). */
+static int udp_unspec(char *const *arg)
+{
+	struct peer to = peer_of(arg[0], arg[1]);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), error;
+
+	to.sa.sa_family = AF_UNSPEC;
+	error = fd < 0 ? errno : result(sendto(fd, "x", 1, 0, &to.sa, to.size));
+	close(fd);
+	return error;
+}
+
+/* An IPv6 socket connected to a mapped address turns itself into an IPv4 one, then names another peer. */
+static int udp_addrform(char *const *arg)
+{
+	struct peer first = peer_mapped(arg[0], arg[2]), to = peer_of(arg[1], arg[2]);
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0), family = AF_INET;
+	int error = fd < 0 ? errno : result(connect(fd, &first.sa, first.size));
+
+	if (!error)
+		error = result(setsockopt(fd, IPPROTO_IPV6, IPV6_ADDRFORM, &family, sizeof family));
+	if (!error)
+		error = result(sendto(fd, "x", 1, 0, &to.sa, to.size));
+	close(fd);
+	return error;
+}
+
+/* Many messages in one call, the second to another peer. */
+static int udp_second_message(char *const *arg)
+{
+	struct peer first = peer_of(arg[0], arg[2]), to = peer_of(arg[1], arg[2]);
+	struct iovec data = { .iov_base = (char[]){ 'x' }, .iov_len = 1 };
+	struct mmsghdr message[2] = {
+		{ .msg_hdr = { .msg_name = &first.sa, .msg_namelen = first.size,
+			       .msg_iov = &data, .msg_iovlen = 1 } },
+		{ .msg_hdr = { .msg_name = &to.sa, .msg_namelen = to.size,
+			       .msg_iov = &data, .msg_iovlen = 1 } },
+	};
+	int fd = socket(to.sa.sa_family, SOCK_DGRAM, 0), sent;
+
+	if (fd < 0)
+		return errno;
+	sent = sendmmsg(fd, message, 2, 0);
+	if (sent == 1)
+		sent = sendmmsg(fd, message + 1, 1, 0); /* says why */
+	close(fd);
+	return result(sent);
+}
+
 /* Sends on a socket that was made outside: the descriptor's number and a peer. */
 static int udp_inherited(char *const *arg)
 {
@@ -337,6 +386,9 @@ const struct attempt net_attempts[] = {
 	{ "udp-reaim", 3, udp_reaim },
 	{ "udp-reconnect", 3, udp_reconnect },
 	{ "udp-cork", 3, udp_cork },
+	{ "udp-unspec", 2, udp_unspec },
+	{ "udp-addrform", 3, udp_addrform },
+	{ "udp-second-message", 3, udp_second_message },
 	{ "udp-inherited", 3, udp_inherited },
 	{ "udplite", 2, udplite },
 	{ NULL, 0, NULL },

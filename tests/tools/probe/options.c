@@ -4,6 +4,7 @@
 #include <linux/in6.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -170,6 +171,22 @@ static int rthdr_type2(char *const *arg)
 	return option_then_send(IPPROTO_IPV6, IPV6_RTHDR, &r, sizeof r, &to);
 }
 
+/* The level and the option with bits that the kernel drops: both are ints. */
+static int rthdr_high(char *const *arg)
+{
+	struct routing r = routing_by(arg[0]);
+	struct peer to = peer_of(arg[1], arg[2]);
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	int error = fd < 0 ? errno :
+			     result(syscall(SYS_setsockopt, fd, 0x100000000ul | IPPROTO_IPV6,
+					    0x100000000ul | IPV6_RTHDR, &r, sizeof r));
+
+	if (!error)
+		error = result(sendto(fd, "x", 1, 0, &to.sa, to.size));
+	close(fd);
+	return error;
+}
+
 /* A padded options header of 8 bytes. */
 static const uint8_t padding[8] = { 0, 0, 1, 4 };
 
@@ -251,6 +268,36 @@ static int join4(char *const *arg)
 	return error;
 }
 
+/* group, the address of the interface: joined for one source only */
+static int join_source4(char *const *arg)
+{
+	struct ip_mreq_source join = { .imr_sourceaddr = { htonl(0xc6336402) } };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), error;
+
+	inet_pton(AF_INET, arg[0], &join.imr_multiaddr);
+	inet_pton(AF_INET, arg[1], &join.imr_interface);
+	error = fd < 0 ? errno :
+			 result(setsockopt(fd, IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP, &join, sizeof join));
+	close(fd);
+	return error;
+}
+
+/* group, source, the number of the interface */
+static int join_source_group(char *const *arg)
+{
+	struct group_source_req join = { .gsr_interface = (unsigned)number(arg[2]) };
+	struct peer group = peer_of(arg[0], "0"), source = peer_of(arg[1], "0");
+	int level = group.sa.sa_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
+	int fd = socket(group.sa.sa_family, SOCK_DGRAM, 0), error;
+
+	memcpy(&join.gsr_group, &group.sa, group.size);
+	memcpy(&join.gsr_source, &source.sa, source.size);
+	error = fd < 0 ? errno :
+			 result(setsockopt(fd, level, MCAST_JOIN_SOURCE_GROUP, &join, sizeof join));
+	close(fd);
+	return error;
+}
+
 static int join6(char *const *arg)
 {
 	struct ipv6_mreq join = { .ipv6mr_interface = (unsigned)number(arg[1]) };
@@ -323,6 +370,7 @@ const struct attempt option_attempts[] = {
 	{ "rthdr-late", 3, rthdr_late },
 	{ "rthdr-2292", 3, rthdr_2292 },
 	{ "rthdr-pktoptions", 3, rthdr_pktoptions },
+	{ "rthdr-high", 3, rthdr_high },
 	{ "rthdr-type2", 3, rthdr_type2 },
 	{ "hop-options", 2, hop_options },
 	{ "destination-options", 2, destination_options },
@@ -331,6 +379,8 @@ const struct attempt option_attempts[] = {
 	{ "source-route-cmsg", 3, source_route_cmsg },
 	{ "source-route-tcp", 3, source_route_tcp },
 	{ "join4", 2, join4 },
+	{ "join-source4", 2, join_source4 },
+	{ "join-source-group", 3, join_source_group },
 	{ "join6", 2, join6 },
 	{ "join-group", 2, join_group },
 	{ "join-anycast", 2, join_anycast },
