@@ -206,6 +206,17 @@ static const char *own_place(struct preparation *p, const struct grant *g)
 
 /* --- one grant ------------------------------------------------------------------------------------ */
 
+/* What the tool may write it may not execute: those mounts are noexec, and without them it is the same. */
+static bool is_writable(struct preparation *p, const struct grant *g)
+{
+	const char *path = p->files->nwritable ? path_of(p->memory, g->fd) : NULL;
+
+	for (size_t i = 0; path && i < p->files->nwritable; i++)
+		if (path_within(path, p->files->writable[i].path))
+			return true;
+	return false;
+}
+
 static bool judge(struct preparation *p, const struct grant *g)
 {
 	const char *own = own_place(p, g);
@@ -214,6 +225,9 @@ static bool judge(struct preparation *p, const struct grant *g)
 		return add_own(p, g, own);
 	if (g->st.st_dev == p->root.st_dev && g->st.st_ino == p->root.st_ino)
 		return refuse(p->refusal, CAVE_READ_ROOT, "the grant %s is the whole machine, /", g->path);
+	if (g->execute && is_writable(p, g))
+		return refuse_program(p->refusal, EACCES, g->path,
+				      "it lies in a write grant, where nothing is executed");
 	if (g->flags & CAVE_FILE_WRITE && S_ISBLK(g->st.st_mode))
 		return refuse(p->refusal, CAVE_FAILED, "the write grant %s is a block device", g->path);
 	/* A device is written through a read-only mount as well; a nodev one would close it. */

@@ -36,6 +36,9 @@ static bool start_and_wait(const struct plan *plan, const struct cgroup *group, 
 	pid_t tool;
 	int proc;
 
+	*status = wait_interrupted(); /* as waitpid() says it of a process that the signal ended */
+	if (*status)
+		return true;
 	if (!spawn(plan, group->fd, mask, &tool, r))
 		return false;
 	proc = hold_proc(tool);
@@ -56,21 +59,25 @@ static void explain(const struct plan *plan, int status)
 			    p->script[0]);
 }
 
-static bool run(struct plan *plan, int *status, struct refusal *r)
+static bool run(struct plan *plan, const sigset_t *mask, int *status, struct refusal *r)
 {
 	struct cgroup group = { .parent = -1, .fd = -1 };
-	sigset_t mask;
 	bool ok;
 
-	wait_prepare(&mask);
 	if (plan->artefact.requires & CAVE_REQUIRE_EGRESS &&
-	    !egress_prepare(&plan->memory, &plan->artefact, &mask, &group, r))
+	    !egress_prepare(&plan->memory, &plan->artefact, mask, &group, r))
 		return false;
-	ok = start_and_wait(plan, &group, &mask, status, r);
+	ok = start_and_wait(plan, &group, mask, status, r);
 	cgroup_remove(&group);
 	if (ok)
 		explain(plan, *status);
 	return ok;
+}
+
+static int refused(const struct refusal *r)
+{
+	report_refusal(r);
+	return r->status;
 }
 
 int main(int argc, char **argv)
@@ -78,23 +85,21 @@ int main(int argc, char **argv)
 	struct options options;
 	struct refusal refusal;
 	struct plan plan;
+	sigset_t mask;
 	int status = 0;
 	bool ok;
 
-	if (!options_parse(argc, argv, &options, &refusal)) {
-		report_refusal(&refusal);
-		return refusal.status;
-	}
+	if (!options_parse(argc, argv, &options, &refusal))
+		return refused(&refusal);
 	if (options.information)
 		return inform(options.information);
-	if (!descriptors_check(&options, &refusal) || !plan_make(&options, environ, &plan, &refusal)) {
-		report_refusal(&refusal);
-		return refusal.status;
-	}
-	ok = run(&plan, &status, &refusal);
+	if (!descriptors_check(&options, &refusal))
+		return refused(&refusal);
+	/* Before anything is made that would have to be removed. */
+	wait_prepare(&mask);
+	if (!plan_make(&options, environ, &plan, &refusal))
+		return refused(&refusal);
+	ok = run(&plan, &mask, &status, &refusal);
 	plan_free(&plan);
-	if (ok)
-		return wait_status(status);
-	report_refusal(&refusal);
-	return refusal.status;
+	return ok ? wait_status(status) : refused(&refusal);
 }

@@ -11,6 +11,7 @@ enum {
 	STATUS_REFUSED = 125,
 	STATUS_NOT_EXECUTABLE = 126,
 	STATUS_NOT_FOUND = 127,
+	STATUS_SIGNALLED = 128, /* and the number of the signal */
 };
 
 /* Filled by the first step that fails; the steps after it are not reached. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/bpf_common.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -17,7 +16,6 @@
 #include <unistd.h>
 
 #include "runtime/arch.h"
-#include "runtime/mountinfo.h"
 #include "runtime/spawn_child.h"
 
 enum { STACK = 16384, LL_ABI_TRUNCATE = 3, LL_ABI_SCOPE = 6 };
@@ -39,12 +37,12 @@ static uint64_t clone_flags(enum child_mode mode)
 	return flags | (mode == CHILD_USERNS ? CLONE_NEWUSER : 0);
 }
 
-/* One try.  Returns the process id; or, with nothing running, -1 and c->step and c->error. */
+/* One try.  Returns the process id; or, with nothing running, -1, c->step, and c->error or c->signal. */
 static pid_t try(struct child *c, int cgroup, void *stack)
 {
 	struct k_clone_args args = { .flags = clone_flags(c->mode), .exit_signal = SIGCHLD,
 				     .stack = (uintptr_t)stack, .stack_size = STACK };
-	int status;
+	int status = 0;
 	long pid;
 
 	if (cgroup >= 0) {
@@ -62,8 +60,8 @@ static pid_t try(struct child *c, int cgroup, void *stack)
 		return (pid_t)pid;
 	while (waitpid((pid_t)pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (!c->error)
-		c->error = EINTR; /* killed in the middle of a step */
+	if (!c->error && WIFSIGNALED(status))
+		c->signal = WTERMSIG(status);
 	return -1;
 }
 
@@ -122,7 +120,7 @@ static const char *needs_mounts(const struct plan *p)
 /* The step could fail for want of a namespace alone; ESTALE is a write grant that changed while we looked. */
 static bool is_namespace_failure(const struct child *c)
 {
-	return c->mode != CHILD_PLAIN && c->error != ESTALE &&
+	return c->mode != CHILD_PLAIN && c->error && c->error != ESTALE &&
 	       (c->step == spawn_step_clone || c->step == spawn_step_ids ||
 		c->step == spawn_step_mounts);
 }
@@ -141,26 +139,16 @@ static bool fall_back(struct child *c, struct refusal *r)
 
 /* --- the start ------------------------------------------------------------------------------------ */
 
-/* What is granted for writing is mounted noexec: true if that is why the program could not be executed. */
-static bool is_in_write_grant(const struct child *c)
-{
-	char path[PATH_MAX];
-
-	if (c->error != EACCES || c->mode == CHILD_PLAIN || !realpath(c->plan->program.path, path))
-		return false;
-	for (size_t i = 0; i < c->plan->files.nwritable; i++)
-		if (path_within(path, c->plan->files.writable[i].path))
-			return true;
-	return false;
-}
-
 static bool failed(const struct child *c, struct refusal *r)
 {
 	if (c->step == spawn_step_execve)
-		return refuse_program(r, c->error, c->plan->program.path,
-				      is_in_write_grant(c) ? "it lies in a write grant, where nothing is "
-							     "executed" :
-							     NULL);
+		return refuse_program(r, c->error, c->plan->program.path, NULL);
+	if (c->signal) {
+		refuse(r, CAVE_FAILED, "signal %d ended the tool before it had started; %s", c->signal,
+		       c->step);
+		r->status = STATUS_SIGNALLED + c->signal;
+		return false;
+	}
 	return refuse_errno(r, CAVE_FAILED, c->error, "cannot start the tool; %s", c->step);
 }
 

@@ -32,6 +32,7 @@ struct child {
 	int *tree; /* one per plan->files.writable */
 	const char *step; /* the one that was begun last */
 	int error; /* of that step; 0 if it did not fail */
+	int signal; /* set by the parent: what ended the child before it executed */
 };
 
 /* Names of steps after which a start without a mount namespace can be tried. */

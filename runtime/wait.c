@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/report.h"
+
 /* Faults of our own must end us, not wait in a queue; SIGPIPE comes with EPIPE. */
 static const int not_waited[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPIPE };
 
@@ -25,6 +27,21 @@ void wait_prepare(sigset_t *before)
 	sigprocmask(SIG_BLOCK, &set, before);
 	/* Where the caller ignores it, the kernel would reap the tool itself and its status were lost. */
 	sigaction(SIGCHLD, &standard, NULL);
+}
+
+int wait_interrupted(void)
+{
+	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction action;
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (unsigned i = 0; i < sizeof ending / sizeof *ending; i++)
+		/* One that is blocked is kept even if it is ignored. */
+		if (sigismember(&pending, ending[i]) == 1 && !sigaction(ending[i], NULL, &action) &&
+		    action.sa_handler != SIG_IGN)
+			return ending[i];
+	return 0;
 }
 
 /* Does to ourselves what the signal would have done, had it not been blocked. */
@@ -91,5 +108,5 @@ int wait_status(int status)
 		sigaction(SIGINT, &standard, NULL);
 		suffer(SIGINT);
 	}
-	return 128 + WTERMSIG(status);
+	return STATUS_SIGNALLED + WTERMSIG(status);
 }

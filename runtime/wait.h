@@ -12,6 +12,9 @@
  */
 void wait_prepare(sigset_t *before);
 
+/* A signal that came meanwhile and would have ended us, or 0: the tool need not be started then. */
+int wait_interrupted(void);
+
 /*
  * Waits until the tool ends: passes signals on, stops with it and lets it go on.  Returns its wait status.
  */
