@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The interpreter of classic BPF against the live kernel: random programs are judged by both (would it load?), and
- * those that load are run by both on random arguments.  A child installs each program; it concerns one unused
- * call number only, and its 32-bit result is seen through a 12-bit hash in the error number.
+ * The interpreter of classic BPF against the live kernel: random programs are judged by both (would
+ * it load?), and those that load are run by both on random arguments.  A child installs each
+ * program; it concerns one unused call number only, and its 32-bit result is seen through a 12-bit
+ * hash in the error number.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -48,7 +49,9 @@ static uint64_t rng(uint64_t *state)
 
 static uint64_t interesting(uint64_t *state)
 {
-	static const uint64_t value[] = { 0, 1, 2, 31, 32, 33, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, UINT64_MAX };
+	static const uint64_t value[] = { 0,	      1,	   2,	       31,
+					  32,	      33,	   0x7fffffff, 0x80000000,
+					  0xffffffff, 0x100000000, UINT64_MAX };
 	uint64_t r = rng(state);
 
 	return r & 1 ? value[(r >> 8) % (sizeof value / sizeof value[0])] : r >> (r >> 1) % 60;
@@ -56,17 +59,56 @@ static uint64_t interesting(uint64_t *state)
 
 /* Mostly what seccomp knows; the last few it refuses. */
 static const uint16_t opcodes[] = {
-	BPF_LD | BPF_W | BPF_ABS, BPF_LD | BPF_W | BPF_ABS, BPF_LD | BPF_W | BPF_ABS, BPF_LD | BPF_W | BPF_LEN,
-	BPF_LD | BPF_IMM, BPF_LD | BPF_MEM, BPF_LDX | BPF_W | BPF_LEN, BPF_LDX | BPF_IMM, BPF_LDX | BPF_MEM, BPF_ST,
-	BPF_ST, BPF_STX, BPF_STX, BPF_MISC | BPF_TAX, BPF_MISC | BPF_TXA, BPF_RET | BPF_K, BPF_ALU | BPF_NEG,
-	BPF_ALU | BPF_ADD | BPF_K, BPF_ALU | BPF_ADD | BPF_X, BPF_ALU | BPF_SUB | BPF_K, BPF_ALU | BPF_SUB | BPF_X,
-	BPF_ALU | BPF_MUL | BPF_K, BPF_ALU | BPF_MUL | BPF_X, BPF_ALU | BPF_DIV | BPF_K, BPF_ALU | BPF_DIV | BPF_X,
-	BPF_ALU | BPF_AND | BPF_K, BPF_ALU | BPF_AND | BPF_X, BPF_ALU | BPF_OR | BPF_K, BPF_ALU | BPF_OR | BPF_X,
-	BPF_ALU | BPF_XOR | BPF_K, BPF_ALU | BPF_XOR | BPF_X, BPF_ALU | BPF_LSH | BPF_K, BPF_ALU | BPF_LSH | BPF_X,
-	BPF_ALU | BPF_RSH | BPF_K, BPF_ALU | BPF_RSH | BPF_X, BPF_JMP | BPF_JA, BPF_JMP | BPF_JEQ | BPF_K,
-	BPF_JMP | BPF_JEQ | BPF_X, BPF_JMP | BPF_JGE | BPF_K, BPF_JMP | BPF_JGE | BPF_X, BPF_JMP | BPF_JGT | BPF_K,
-	BPF_JMP | BPF_JGT | BPF_X, BPF_JMP | BPF_JSET | BPF_K, BPF_JMP | BPF_JSET | BPF_X, BPF_ALU | BPF_MOD | BPF_K,
-	BPF_LD | BPF_B | BPF_ABS, BPF_LD | BPF_W | BPF_IND, BPF_LDX | BPF_B | BPF_MSH, 0x1006, 0xff,
+	BPF_LD | BPF_W | BPF_ABS,
+	BPF_LD | BPF_W | BPF_ABS,
+	BPF_LD | BPF_W | BPF_ABS,
+	BPF_LD | BPF_W | BPF_LEN,
+	BPF_LD | BPF_IMM,
+	BPF_LD | BPF_MEM,
+	BPF_LDX | BPF_W | BPF_LEN,
+	BPF_LDX | BPF_IMM,
+	BPF_LDX | BPF_MEM,
+	BPF_ST,
+	BPF_ST,
+	BPF_STX,
+	BPF_STX,
+	BPF_MISC | BPF_TAX,
+	BPF_MISC | BPF_TXA,
+	BPF_RET | BPF_K,
+	BPF_ALU | BPF_NEG,
+	BPF_ALU | BPF_ADD | BPF_K,
+	BPF_ALU | BPF_ADD | BPF_X,
+	BPF_ALU | BPF_SUB | BPF_K,
+	BPF_ALU | BPF_SUB | BPF_X,
+	BPF_ALU | BPF_MUL | BPF_K,
+	BPF_ALU | BPF_MUL | BPF_X,
+	BPF_ALU | BPF_DIV | BPF_K,
+	BPF_ALU | BPF_DIV | BPF_X,
+	BPF_ALU | BPF_AND | BPF_K,
+	BPF_ALU | BPF_AND | BPF_X,
+	BPF_ALU | BPF_OR | BPF_K,
+	BPF_ALU | BPF_OR | BPF_X,
+	BPF_ALU | BPF_XOR | BPF_K,
+	BPF_ALU | BPF_XOR | BPF_X,
+	BPF_ALU | BPF_LSH | BPF_K,
+	BPF_ALU | BPF_LSH | BPF_X,
+	BPF_ALU | BPF_RSH | BPF_K,
+	BPF_ALU | BPF_RSH | BPF_X,
+	BPF_JMP | BPF_JA,
+	BPF_JMP | BPF_JEQ | BPF_K,
+	BPF_JMP | BPF_JEQ | BPF_X,
+	BPF_JMP | BPF_JGE | BPF_K,
+	BPF_JMP | BPF_JGE | BPF_X,
+	BPF_JMP | BPF_JGT | BPF_K,
+	BPF_JMP | BPF_JGT | BPF_X,
+	BPF_JMP | BPF_JSET | BPF_K,
+	BPF_JMP | BPF_JSET | BPF_X,
+	BPF_ALU | BPF_MOD | BPF_K,
+	BPF_LD | BPF_B | BPF_ABS,
+	BPF_LD | BPF_W | BPF_IND,
+	BPF_LDX | BPF_B | BPF_MSH,
+	0x1006,
+	0xff,
 };
 
 /* One out of 16 operands is one that the kernel may refuse. */
@@ -88,9 +130,11 @@ static struct sock_filter random_insn(uint64_t *state, size_t left)
 		f.k += wild ? (uint32_t)(r >> 50) % 9 : 0;
 	} else if (f.code == (BPF_JMP | BPF_JA)) {
 		f.k = f.jt;
-	} else if (f.code == BPF_ST || f.code == BPF_STX || f.code == (BPF_LD | BPF_MEM) || f.code == (BPF_LDX | BPF_MEM)) {
+	} else if (f.code == BPF_ST || f.code == BPF_STX || f.code == (BPF_LD | BPF_MEM) ||
+		   f.code == (BPF_LDX | BPF_MEM)) {
 		f.k = (uint32_t)(r >> 40) % (wild ? 18 : 3);
-	} else if (!wild && BPF_CLASS(f.code) == BPF_ALU && BPF_OP(f.code) >= BPF_LSH && BPF_OP(f.code) <= BPF_RSH) {
+	} else if (!wild && BPF_CLASS(f.code) == BPF_ALU && BPF_OP(f.code) >= BPF_LSH &&
+		   BPF_OP(f.code) <= BPF_RSH) {
 		f.k &= 31;
 	} else if (f.code == (BPF_RET | BPF_K)) {
 		f.k = SECCOMP_RET_ERRNO | (f.k & 0xfff);
@@ -103,7 +147,8 @@ static size_t random_program(uint64_t *state, struct sock_filter *f)
 {
 	size_t body = 2 + rng(state) % (BODY_MAX - 2), n = 0;
 
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					      offsetof(struct seccomp_data, nr));
 	f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UNUSED_NUMBER, 1, 0);
 	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	for (size_t i = 0; i < body; i++)
@@ -130,7 +175,8 @@ static void run_child(struct trial *t)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		_exit(1);
-	t->verdict = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == 0 ? LOADED : REFUSED;
+	t->verdict =
+		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == 0 ? LOADED : REFUSED;
 	for (int i = 0; t->verdict == LOADED && i < CALLS; i++) {
 		const uint64_t *a = (const uint64_t *)t->data[i].args;
 
@@ -142,7 +188,10 @@ static void run_child(struct trial *t)
 	_exit(0);
 }
 
-/* The error number that a program's result leads to; -1 if the process ends (__seccomp_filter, kernel/seccomp.c). */
+/*
+ * The error number that a program's result leads to; -1 if the process ends (__seccomp_filter,
+ * kernel/seccomp.c).
+ */
 static int outcome(uint32_t result)
 {
 	int data = result & SECCOMP_RET_DATA;
@@ -184,10 +233,11 @@ static bool compare_trial(struct trial *t)
 static void print_trial(const struct trial *t)
 {
 	for (int i = 0; i < CALLS; i++)
-		printf("# call %d: here 0x%08x, the kernel %d (%d done)\n", i, cbpf_run(t->insn, t->n, &t->data[i], NULL),
-		       t->error[i], t->done);
+		printf("# call %d: here 0x%08x, the kernel %d (%d done)\n", i,
+		       cbpf_run(t->insn, t->n, &t->data[i], NULL), t->error[i], t->done);
 	for (size_t i = 0; i < t->n; i++)
-		printf("# %2zu: { 0x%02x, %u, %u, 0x%08x }\n", i, t->insn[i].code, t->insn[i].jt, t->insn[i].jf, t->insn[i].k);
+		printf("# %2zu: { 0x%02x, %u, %u, 0x%08x }\n", i, t->insn[i].code, t->insn[i].jt,
+		       t->insn[i].jf, t->insn[i].k);
 }
 
 static void fuzz(struct trial *t)
@@ -212,8 +262,8 @@ static void fuzz(struct trial *t)
 	if (!same)
 		print_trial(t);
 	check(same, "random programs mean the same here and in the kernel");
-	check(loaded >= 20 && tried - loaded >= 20, "enough of them load (%u), enough are refused (%u)", loaded,
-	      tried - loaded);
+	check(loaded >= 20 && tried - loaded >= 20,
+	      "enough of them load (%u), enough are refused (%u)", loaded, tried - loaded);
 }
 
 static void check_limits(void)
@@ -232,7 +282,8 @@ static void check_limits(void)
 
 int main(void)
 {
-	struct trial *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct trial *t =
+		mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (!check(t != MAP_FAILED, "memory shared with children"))
 		return unit_done();

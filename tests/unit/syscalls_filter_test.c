@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The filter generator and the proof: random rules against a direct evaluation of their own, filters that need far
- * jumps, filters that are too long, and faults put into generated filters, each of which the proof must find.
+ * The filter generator and the proof: random rules against a direct evaluation of their own,
+ * filters that need far jumps, filters that are too long, and faults put into generated filters,
+ * each of which the proof must find.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -13,7 +14,14 @@
 #include "compiler/syscalls.h"
 #include "tests/unit/unit.h"
 
-enum { RANDOM_RULES = 3000, RANDOM_PROOFS = 200, SAMPLES = 60, SELF = 4321, METADATA = SECCOMP_RET_ERRNO | 901, SIGNAL = SECCOMP_RET_ERRNO | 902 };
+enum {
+	RANDOM_RULES = 3000,
+	RANDOM_PROOFS = 200,
+	SAMPLES = 60,
+	SELF = 4321,
+	METADATA = SECCOMP_RET_ERRNO | 901,
+	SIGNAL = SECCOMP_RET_ERRNO | 902
+};
 
 static uint64_t rng(uint64_t *state)
 {
@@ -28,11 +36,22 @@ static uint64_t below(uint64_t *state, uint64_t n)
 	return (rng(state) >> 11) % n;
 }
 
-/* --- random rules --------------------------------------------------------------------------------- */
+/* --- random rules ----------------------------------------------------------------------------- */
 
-static const uint64_t edges[] = { 0,	      1,	  2,	       7,		 0x40,		    0x7fffffff,
-				  0x80000000, 0xfffffffe, 0xffffffff,  0x100000000, 0x100000001, 0x7fffffffffffffff,
-				  UINT64_MAX - 1, UINT64_MAX };
+static const uint64_t edges[] = { 0,
+				  1,
+				  2,
+				  7,
+				  0x40,
+				  0x7fffffff,
+				  0x80000000,
+				  0xfffffffe,
+				  0xffffffff,
+				  0x100000000,
+				  0x100000001,
+				  0x7fffffffffffffff,
+				  UINT64_MAX - 1,
+				  UINT64_MAX };
 
 static uint64_t random_value(uint64_t *state)
 {
@@ -65,7 +84,8 @@ static size_t random_ranges(uint64_t *state, uint64_t max, struct sys_range *out
 	size_t n = 1 + below(state, 4), kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t a = random_value(state) & max, b = below(state, 2) ? a : random_value(state) & max;
+		uint64_t a = random_value(state) & max,
+			 b = below(state, 2) ? a : random_value(state) & max;
 
 		r[i] = (struct sys_range){ a < b ? a : b, a < b ? b : a };
 	}
@@ -95,11 +115,11 @@ static struct sys_test random_test(struct arena *a, uint64_t *state)
 
 static struct sys_result random_result(uint64_t *state)
 {
-	static const struct sys_result result[] = { { SYS_ALLOW, 0 },	       { SYS_ALLOW, 0 },
-						    { SYS_ALLOW, 0 },	       { SYS_ALLOW_LOGGED, 0 },
-						    { SYS_GUARD_METADATA, 0 }, { SYS_GUARD_SIGNAL, 0 },
-						    { SYS_ERRNO, EPERM },      { SYS_ERRNO, ENOSYS },
-						    { SYS_KILL, 0 } };
+	static const struct sys_result result[] = {
+		{ SYS_ALLOW, 0 },	 { SYS_ALLOW, 0 },	    { SYS_ALLOW, 0 },
+		{ SYS_ALLOW_LOGGED, 0 }, { SYS_GUARD_METADATA, 0 }, { SYS_GUARD_SIGNAL, 0 },
+		{ SYS_ERRNO, EPERM },	 { SYS_ERRNO, ENOSYS },	    { SYS_KILL, 0 }
+	};
 
 	return result[below(state, sizeof result / sizeof result[0])];
 }
@@ -132,7 +152,7 @@ static struct sys_rules rules_of(const struct sys_call *call, size_t n)
 				   .unknown = { SYS_ERRNO, ENOSYS } };
 }
 
-/* --- a direct evaluation -------------------------------------------------------------------------- */
+/* --- a direct evaluation ---------------------------------------------------------------------- */
 
 static bool holds(const struct sys_test *t, uint64_t v)
 {
@@ -159,16 +179,19 @@ static uint32_t answer(struct sys_result r)
 }
 
 /* The strongest answers first. */
-static const struct sys_result order[] = { { SYS_KILL, 0 },	      { SYS_ERRNO, EPERM },   { SYS_ERRNO, ENOSYS },
-					   { SYS_ALLOW_LOGGED, 0 },   { SYS_ALLOW, 0 },
-					   { SYS_GUARD_METADATA, 0 }, { SYS_GUARD_SIGNAL, 0 } };
+static const struct sys_result order[] = { { SYS_KILL, 0 },	   { SYS_ERRNO, EPERM },
+					   { SYS_ERRNO, ENOSYS },  { SYS_ALLOW_LOGGED, 0 },
+					   { SYS_ALLOW, 0 },	   { SYS_GUARD_METADATA, 0 },
+					   { SYS_GUARD_SIGNAL, 0 } };
 
-static uint32_t expected(const struct sys_rules *r, const struct sys_call *call, const struct seccomp_data *data)
+static uint32_t expected(const struct sys_rules *r, const struct sys_call *call,
+			 const struct seccomp_data *data)
 {
 	for (size_t o = 0; o < sizeof order / sizeof order[0]; o++)
 		for (size_t i = 0; i < call->nclauses; i++) {
 			const struct sys_clause *c = &call->clause[i];
-			bool all = c->result.action == order[o].action && c->result.error == order[o].error;
+			bool all = c->result.action == order[o].action &&
+				   c->result.error == order[o].error;
 
 			for (size_t j = 0; all && j < c->ntests; j++)
 				all = holds(&c->test[j], data->args[c->test[j].arg]);
@@ -184,14 +207,16 @@ static void complete(struct sock_filter *insn, const struct filter_program *f)
 	for (size_t i = 0; i < f->npatches; i++) {
 		uint32_t kind = f->patch[i].kind;
 
-		insn[f->patch[i].insn].k = kind == CAVE_PATCH_SELF ? (uint32_t)SELF :
-					   kind == CAVE_PATCH_RET_METADATA ? (uint32_t)METADATA : (uint32_t)SIGNAL;
+		insn[f->patch[i].insn].k = kind == CAVE_PATCH_SELF	     ? (uint32_t)SELF
+					   : kind == CAVE_PATCH_RET_METADATA ? (uint32_t)METADATA
+									     : (uint32_t)SIGNAL;
 	}
 }
 
 static uint64_t sample_value(uint64_t *state, const struct sys_call *call)
 {
-	const struct sys_clause *c = call->nclauses ? &call->clause[below(state, call->nclauses)] : NULL;
+	const struct sys_clause *c =
+		call->nclauses ? &call->clause[below(state, call->nclauses)] : NULL;
 	const struct sys_test *t = c && c->ntests ? &c->test[below(state, c->ntests)] : NULL;
 	uint64_t v = random_value(state);
 
@@ -284,12 +309,14 @@ static void random_proofs(void)
 		proved += seccomp_generate(&a, &r, &f, &e) && proves(&r, &f);
 		arena_free(&a);
 	}
-	check(proved == RANDOM_PROOFS, "the proof accepts the filters of random rules (%u of %d)", proved, RANDOM_PROOFS);
+	check(proved == RANDOM_PROOFS, "the proof accepts the filters of random rules (%u of %d)",
+	      proved, RANDOM_PROOFS);
 }
 
-/* --- sizes ---------------------------------------------------------------------------------------- */
+/* --- sizes ------------------------------------------------------------------------------------ */
 
-static const struct sys_clause *one_clause(struct arena *a, struct sys_result result, struct sys_test test)
+static const struct sys_clause *one_clause(struct arena *a, struct sys_result result,
+					   struct sys_test test)
 {
 	struct sys_clause *c = ARENA_ARRAY(a, 1, struct sys_clause);
 	struct sys_test *t = ARENA_ARRAY(a, 1, struct sys_test);
@@ -306,19 +333,25 @@ static struct sys_rules wide_rules(struct arena *a, size_t n, size_t m)
 
 	for (size_t i = 0; i < n; i++) {
 		struct sys_range *range = ARENA_ARRAY(a, m, struct sys_range);
-		struct sys_test t = { .arg = (uint8_t)(i % 6), .width = 32, .mask = UINT32_MAX, .range = range, .nranges = m };
+		struct sys_test t = { .arg = (uint8_t)(i % 6),
+				      .width = 32,
+				      .mask = UINT32_MAX,
+				      .range = range,
+				      .nranges = m };
 
 		for (size_t j = 0; j < m; j++)
 			range[j].lo = range[j].hi = (i + 1) * 1000 + j * 7;
 		call[i] = (struct sys_call){ (uint32_t)i, arena_printf(a, "call%zu", i),
-					     one_clause(a, (struct sys_result){ SYS_ALLOW, 0 }, t), 1 };
+					     one_clause(a, (struct sys_result){ SYS_ALLOW, 0 }, t),
+					     1 };
 	}
 	return rules_of(call, n);
 }
 
 static void sizes(void)
 {
-	static const size_t shapes[][2] = { { 1, 1 }, { 1, 300 }, { 1, 2000 }, { 2, 700 }, { 60, 40 }, { 400, 4 } };
+	static const size_t shapes[][2] = { { 1, 1 },	{ 1, 300 }, { 1, 2000 },
+					    { 2, 700 }, { 60, 40 }, { 400, 4 } };
 	struct arena a = { NULL };
 	struct filter_program f = { 0 };
 	struct gen_error e = { 0 };
@@ -331,13 +364,17 @@ static void sizes(void)
 		bool right;
 
 		r = wide_rules(&a, shapes[i][0], shapes[i][1]);
-		right = seccomp_generate(&a, &r, &f, &e) && agrees(&state, &r, &f) && proves(&r, &f);
-		check(right, "%zu calls with %zu values each: %zu instructions, right", shapes[i][0], shapes[i][1], f.n);
+		right = seccomp_generate(&a, &r, &f, &e) && agrees(&state, &r, &f) &&
+			proves(&r, &f);
+		check(right, "%zu calls with %zu values each: %zu instructions, right",
+		      shapes[i][0], shapes[i][1], f.n);
 	}
 	r = wide_rules(&a, 400, 40);
 	f.n = 7;
-	refused = !seccomp_generate(&a, &r, &f, &e) && e.needed > e.limit && e.limit == 4096 && e.detail && f.n == 7;
-	check(refused, "a filter that is too long is refused: %zu of %zu, %s", e.needed, e.limit, e.detail);
+	refused = !seccomp_generate(&a, &r, &f, &e) && e.needed > e.limit && e.limit == 4096 &&
+		  e.detail && f.n == 7;
+	check(refused, "a filter that is too long is refused: %zu of %zu, %s", e.needed, e.limit,
+	      e.detail);
 	arena_free(&a);
 }
 
@@ -346,8 +383,11 @@ static void neighbours(void)
 {
 	struct arena a = { NULL };
 	struct sys_range range = { 0x5401, 0x5440 };
-	struct sys_test t = { .arg = 1, .width = 32, .mask = UINT32_MAX, .range = &range, .nranges = 1 };
-	struct sys_call call = { 16, "ioctl", one_clause(&a, (struct sys_result){ SYS_ALLOW, 0 }, t), 1 };
+	struct sys_test t = {
+		.arg = 1, .width = 32, .mask = UINT32_MAX, .range = &range, .nranges = 1
+	};
+	struct sys_call call = { 16, "ioctl",
+				 one_clause(&a, (struct sys_result){ SYS_ALLOW, 0 }, t), 1 };
 	struct sys_rules r = rules_of(&call, 1);
 	struct filter_program f;
 	struct gen_error e;
@@ -358,9 +398,12 @@ static void neighbours(void)
 	arena_free(&a);
 }
 
-/* --- faults --------------------------------------------------------------------------------------- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
-/* A policy with every kind of decision: plain, one value, ranges, masks, 64 bits, own pid, guards, token. */
+/*
+ * A policy with every kind of decision: plain, one value, ranges, masks, 64 bits, own pid, guards,
+ * token.
+ */
 static struct sys_rules specimen(struct arena *a)
 {
 	static const struct sys_range values[] = { { 3, 3 }, { 10, 20 }, { 0x5401, 0x5403 } };
@@ -379,10 +422,22 @@ static struct sys_rules specimen(struct arena *a)
 	pair[1] = plain[3];
 	call[0] = (struct sys_call){ 0, "plain", plain, 1 };
 	call[1] = (struct sys_call){ 1, "refused", NULL, 0 };
-	call[2] = (struct sys_call){ 2, "values", one_clause(a, allow, (struct sys_test){ 1, 32, false, UINT32_MAX, values, 3 }), 1 };
-	call[3] = (struct sys_call){ 5, "wide", one_clause(a, allow, (struct sys_test){ 2, 64, false, UINT64_MAX, wide, 1 }), 1 };
-	call[4] = (struct sys_call){ 6, "bits", one_clause(a, allow, (struct sys_test){ 0, 32, false, 0x7e020000, zero, 1 }), 1 };
-	call[5] = (struct sys_call){ 7, "bit", one_clause(a, allow, (struct sys_test){ 0, 32, false, 0x10000, some, 1 }), 1 };
+	call[2] = (struct sys_call){
+		2, "values",
+		one_clause(a, allow, (struct sys_test){ 1, 32, false, UINT32_MAX, values, 3 }), 1
+	};
+	call[3] = (struct sys_call){
+		5, "wide",
+		one_clause(a, allow, (struct sys_test){ 2, 64, false, UINT64_MAX, wide, 1 }), 1
+	};
+	call[4] = (struct sys_call){
+		6, "bits",
+		one_clause(a, allow, (struct sys_test){ 0, 32, false, 0x7e020000, zero, 1 }), 1
+	};
+	call[5] = (struct sys_call){
+		7, "bit", one_clause(a, allow, (struct sys_test){ 0, 32, false, 0x10000, some, 1 }),
+		1
+	};
 	call[6] = (struct sys_call){ 9, "guarded", plain + 1, 1 };
 	call[7] = (struct sys_call){ 59, "execve", plain + 2, 1 };
 	call[8] = (struct sys_call){ 62, "kill", pair, 2 };
@@ -398,15 +453,17 @@ static bool mutate(struct sock_filter *f, unsigned fault, bool patched)
 
 	switch (fault) {
 	case 0: f->jt = f->jf, f->jf = jt; return jump; /* swapped branch */
-	case 1: f->jt++; return jump; /* wrong target */
+	case 1: f->jt++; return jump;			/* wrong target */
 	case 2: f->jf++; return jump;
 	case 3: f->jt = (uint8_t)(f->jt ? f->jt - 1 : 1); return jump;
 	case 4: f->jf = (uint8_t)(f->jf ? f->jf - 1 : 1); return jump;
 	case 5: f->k++; return jump && !patched; /* off-by-one bound */
 	case 6: f->k--; return jump && !patched;
-	case 7: f->k ^= 4; return load && f->k >= 16; /* wrong half */
+	case 7: f->k ^= 4; return load && f->k >= 16;		    /* wrong half */
 	case 8: f->k += 8; return load && f->k <= 56 && f->k >= 16; /* wrong argument */
-	case 9: f->code ^= BPF_JGE ^ BPF_JGT; return jump && BPF_OP(f->code) >= BPF_JGT && BPF_OP(f->code) <= BPF_JGE;
+	case 9:
+		f->code ^= BPF_JGE ^ BPF_JGT;
+		return jump && BPF_OP(f->code) >= BPF_JGT && BPF_OP(f->code) <= BPF_JGE;
 	case 10: f->k &= 0xffff; return jump && f->k > 0xffff && !patched; /* truncated constant */
 	default: f->k ^= 1; return BPF_CLASS(f->code) == BPF_RET && !patched; /* another answer */
 	}
@@ -423,9 +480,11 @@ static bool is_patched(const struct filter_program *f, size_t i)
 /* Every value near one that the specimen mentions, in either half. */
 static size_t dense_values(uint64_t *out)
 {
-	static const uint64_t base[] = { 0,	     0x10,	 0x5400,	  0x10000,	      SELF - 4,	   0x7e020000,
-					 0xfffffff0, 0x200000000, 0x1fffffff8, UINT64_C(0x500000000), 0x4fffffff8, 0x2fffffff8,
-					 0x600000000 };
+	static const uint64_t base[] = {
+		0,	     0x10,	  0x5400,      0x10000,	    SELF - 4,
+		0x7e020000,  0xfffffff0,  0x200000000, 0x1fffffff8, UINT64_C(0x500000000),
+		0x4fffffff8, 0x2fffffff8, 0x600000000
+	};
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof base / sizeof base[0]; i++)
@@ -463,7 +522,8 @@ static void faults(const struct sys_rules *r, const char *name)
 	struct gen_error e;
 	unsigned injected = 0, found = 0;
 
-	if (!check(seccomp_generate(&a, r, &f, &e) && proves(r, &f), "%s: generated and proved", name))
+	if (!check(seccomp_generate(&a, r, &f, &e) && proves(r, &f), "%s: generated and proved",
+		   name))
 		return;
 	insn = ARENA_ARRAY(&a, f.n, struct sock_filter);
 	bad = f;
@@ -471,18 +531,22 @@ static void faults(const struct sys_rules *r, const char *name)
 	for (size_t i = 0; i < f.n; i++)
 		for (unsigned fault = 0; fault < 12; fault++) {
 			memcpy(insn, f.insn, f.n * sizeof *insn);
-			if (!mutate(&insn[i], fault, is_patched(&f, i)) || memcmp(insn, f.insn, f.n * sizeof *insn) == 0)
+			if (!mutate(&insn[i], fault, is_patched(&f, i)) ||
+			    memcmp(insn, f.insn, f.n * sizeof *insn) == 0)
 				continue;
 			if (!proves(r, &bad)) {
 				injected++;
 				found++;
 			} else if (differ(f.insn, insn, f.n)) {
 				injected++;
-				printf("# missed: fault %u at %zu of %zu: code 0x%02x jt %u jf %u k 0x%x\n", fault, i, f.n,
-				       f.insn[i].code, f.insn[i].jt, f.insn[i].jf, f.insn[i].k);
+				printf("# missed: fault %u at %zu of %zu: code 0x%02x jt %u jf %u "
+				       "k 0x%x\n",
+				       fault, i, f.n, f.insn[i].code, f.insn[i].jt, f.insn[i].jf,
+				       f.insn[i].k);
 			}
 		}
-	check(injected > 100 && found == injected, "%s: the proof finds %u of %u faults", name, found, injected);
+	check(injected > 100 && found == injected, "%s: the proof finds %u of %u faults", name,
+	      found, injected);
 	arena_free(&a);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The syscall half of the compiler: its tables are in order, the built-in sets decide as documented, and the lines
- * of a profile are refused or resolved as they should be.
+ * The syscall half of the compiler: its tables are in order, the built-in sets decide as
+ * documented, and the lines of a profile are refused or resolved as they should be.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,9 @@ static void read_lines(struct compiled *c, const char *text)
 	const struct node **rules = NULL;
 	size_t cap = 0;
 
-	parse_statements(&c->diags, sources_add(&c->sources, "t.cave", text, strlen(text), nowhere, false), &statement);
+	parse_statements(&c->diags,
+			 sources_add(&c->sources, "t.cave", text, strlen(text), nowhere, false),
+			 &statement);
 	for (const struct node *n = statement ? statement->kids : NULL; n; n = n->next) {
 		if (n->kind == N_BASE) {
 			c->policy.base_syscalls = strcmp(n->text, "none") != 0;
@@ -73,10 +75,11 @@ static struct sock_filter *finished(struct compiled *c)
 	for (size_t i = 0; i < c->filter.npatches; i++) {
 		const struct cave_patch *p = &c->filter.patch[i];
 
-		insn[p->insn].k = p->kind == CAVE_PATCH_SELF ? (uint32_t)SELF :
-				  p->kind == CAVE_PATCH_RET_METADATA ? (uint32_t)METADATA :
-				  p->kind == CAVE_PATCH_RET_SIGNAL ? (uint32_t)SIGNAL :
-				  (uint32_t)(token[p->kind / 2] >> (p->kind % 2 * 32));
+		insn[p->insn].k = p->kind == CAVE_PATCH_SELF	       ? (uint32_t)SELF
+				  : p->kind == CAVE_PATCH_RET_METADATA ? (uint32_t)METADATA
+				  : p->kind == CAVE_PATCH_RET_SIGNAL
+					  ? (uint32_t)SIGNAL
+					  : (uint32_t)(token[p->kind / 2] >> (p->kind % 2 * 32));
 	}
 	return insn;
 }
@@ -119,7 +122,8 @@ struct attempt {
 static uint32_t ask(struct compiled *c, const struct sock_filter *insn, const struct attempt *a)
 {
 	const struct syscall_row *row = syscall_find(a->call);
-	struct seccomp_data data = { .nr = row ? row->nr[SYS_X86_64] : -1, .arch = AUDIT_ARCH_X86_64 };
+	struct seccomp_data data = { .nr = row ? row->nr[SYS_X86_64] : -1,
+				     .arch = AUDIT_ARCH_X86_64 };
 
 	memcpy(data.args, a->args, sizeof data.args);
 	return row ? cbpf_run(insn, c->filter.n, &data, NULL) : 0;
@@ -145,7 +149,7 @@ static void attempts(struct compiled *c, const char *what, const struct attempt 
 
 #define ATTEMPTS(c, what, list) attempts((c), (what), (list), sizeof(list) / sizeof((list)[0]))
 
-/* --- tables --------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static void tables(void)
 {
@@ -167,14 +171,17 @@ static void tables(void)
 	for (size_t i = 0; (name = syscall_constant_name(i)); last = name, i++)
 		sorted &= strcmp(last, name) < 0 && syscall_constant(name, &v);
 	check(sorted, "constants are in order");
-	check(!syscall_find("ptrac") && !syscall_find("") && !syscall_constant("AF_NOTHING", &v), "no other is found");
+	check(!syscall_find("ptrac") && !syscall_find("") && !syscall_constant("AF_NOTHING", &v),
+	      "no other is found");
 }
 
 static void arguments_known(void)
 {
-	static const char *const calls[] = { "chmod", "clone", "creat", "fchmod", "fchmodat", "fchmodat2", "fcntl", "ioctl",
-					     "ioprio_set", "kill", "open", "openat", "prctl", "prlimit64", "setsockopt",
-					     "socket", "socketpair", "tgkill", "tkill" };
+	static const char *const calls[] = { "chmod",	   "clone",	"creat",      "fchmod",
+					     "fchmodat",   "fchmodat2", "fcntl",      "ioctl",
+					     "ioprio_set", "kill",	"open",	      "openat",
+					     "prctl",	   "prlimit64", "setsockopt", "socket",
+					     "socketpair", "tgkill",	"tkill" };
 	bool all = true;
 
 	for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
@@ -182,7 +189,7 @@ static void arguments_known(void)
 	check(all && !syscall_args("read"), "arguments are known where conditions need them");
 }
 
-/* --- the base set --------------------------------------------------------------------------------- */
+/* --- the base set ----------------------------------------------------------------------------- */
 
 #define THREAD_FLAGS 0x3d0f00 /* what glibc's pthread_create passes */
 
@@ -395,7 +402,7 @@ static void base_set(void)
 	release(c);
 }
 
-/* --- lines of a profile --------------------------------------------------------------------------- */
+/* --- lines of a profile ----------------------------------------------------------------------- */
 
 static void with_lines(const char *text, bool mounts, const struct attempt *a, size_t n)
 {
@@ -413,21 +420,27 @@ static void with_lines(const char *text, bool mounts, const struct attempt *a, s
 
 static void accepted_lines(void)
 {
-	WITH_LINES("syscalls { allow personality; deny @keyring, mmap }", false, { "personality", { 0 }, ALLOW },
-		   { "mmap", { 0 }, REFUSED }, { "read", { 0 }, ALLOW });
-	WITH_LINES("syscalls { allow inotify_init1; deny inotify_init1 }", false, { "inotify_init1", { 0 }, REFUSED });
+	WITH_LINES("syscalls { allow personality; deny @keyring, mmap }", false,
+		   { "personality", { 0 }, ALLOW }, { "mmap", { 0 }, REFUSED },
+		   { "read", { 0 }, ALLOW });
+	WITH_LINES("syscalls { allow inotify_init1; deny inotify_init1 }", false,
+		   { "inotify_init1", { 0 }, REFUSED });
 	WITH_LINES("syscalls { deny openat; allow openat }", false, { "openat", { 0 }, REFUSED });
-	WITH_LINES("syscalls { base none; allow read, write, @time }", false, { "read", { 0 }, ALLOW },
-		   { "clock_gettime", { 0 }, ALLOW }, { "mmap", { 0 }, REFUSED },
-		   { "execve", { 0, 0, 0, token[0], token[1], token[2] }, ALLOW }, { "execve", { 0 }, REFUSED });
+	WITH_LINES("syscalls { base none; allow read, write, @time }", false,
+		   { "read", { 0 }, ALLOW }, { "clock_gettime", { 0 }, ALLOW },
+		   { "mmap", { 0 }, REFUSED },
+		   { "execve", { 0, 0, 0, token[0], token[1], token[2] }, ALLOW },
+		   { "execve", { 0 }, REFUSED });
 	WITH_LINES("syscalls { deny execve, @process }", false,
-		   { "execve", { 0, 0, 0, token[0], token[1], token[2] }, ALLOW }, { "execve", { 0 }, REFUSED },
-		   { "wait4", { 0 }, REFUSED });
+		   { "execve", { 0, 0, 0, token[0], token[1], token[2] }, ALLOW },
+		   { "execve", { 0 }, REFUSED }, { "wait4", { 0 }, REFUSED });
 	WITH_LINES("syscalls { allow chmod, chown }", true, { "chmod", { 0, 0644 }, ALLOW },
-		   { "chmod", { 0, 04755 }, REFUSED }, { "chown", { 0 }, ALLOW }, { "fchown", { 0 }, METADATA });
-	WITH_LINES("syscalls { base none; allow open, fcntl }", false, { "open", { 0, O_CREAT | O_RDWR, 04755 }, REFUSED },
-		   { "open", { 0, O_CREAT | O_RDWR, 0755 }, ALLOW }, { "fcntl", { 0, F_SETOWN, OTHER }, SIGNAL },
-		   { "fcntl", { 0, F_GETFL }, ALLOW });
+		   { "chmod", { 0, 04755 }, REFUSED }, { "chown", { 0 }, ALLOW },
+		   { "fchown", { 0 }, METADATA });
+	WITH_LINES("syscalls { base none; allow open, fcntl }", false,
+		   { "open", { 0, O_CREAT | O_RDWR, 04755 }, REFUSED },
+		   { "open", { 0, O_CREAT | O_RDWR, 0755 }, ALLOW },
+		   { "fcntl", { 0, F_SETOWN, OTHER }, SIGNAL }, { "fcntl", { 0, F_GETFL }, ALLOW });
 }
 
 static void refused_line(const char *text, enum cave_code code, const char *part)
@@ -438,21 +451,25 @@ static void refused_line(const char *text, enum cave_code code, const char *part
 
 	for (const struct diag_note *n = d ? d->notes : NULL; n; n = n->next)
 		names |= d->code == code && strstr(n->text, part) != NULL;
-	if (!check(c->diags.errors == 1 && names, "%s: %s, says '%s'", text, cave_code_name(code), part))
+	if (!check(c->diags.errors == 1 && names, "%s: %s, says '%s'", text, cave_code_name(code),
+		   part))
 		diags_print(&c->diags, stdout);
 	release(c);
 }
 
 static void refused_lines(void)
 {
-	static const char *const promised[] = { "fork", "vfork", "clone", "clone3", "execve", "execveat", "socket", "listen",
-						"ioctl", "prctl", "kill", "setsockopt", "unshare", "io_uring_setup", "ptrace",
-						"mount", "bpf", "shmat", "mknod", "openat2", "pidfd_getfd" };
+	static const char *const promised[] = {
+		"fork",	  "vfork", "clone", "clone3", "execve",	    "execveat", "socket",
+		"listen", "ioctl", "prctl", "kill",   "setsockopt", "unshare",	"io_uring_setup",
+		"ptrace", "mount", "bpf",   "shmat",  "mknod",	    "openat2",	"pidfd_getfd"
+	};
 
 	refused_line("syscalls { deny ptrac }", CAVE_UNKNOWN_NAME, "did you mean 'ptrace'");
 	refused_line("syscalls { deny ptrac }", CAVE_UNKNOWN_NAME, syscalls_version);
 	refused_line("syscalls { deny @keyrin }", CAVE_UNKNOWN_NAME, "did you mean '@keyring'");
-	refused_line("syscalls { allow personality(persona == 0) }", CAVE_UNSUPPORTED, "conditions");
+	refused_line("syscalls { allow personality(persona == 0) }", CAVE_UNSUPPORTED,
+		     "conditions");
 	refused_line("syscalls { allow acct logged }", CAVE_UNSUPPORTED, "logged");
 	refused_line("syscalls { deny clone3 with errno ENOSYS }", CAVE_UNSUPPORTED, "action");
 	refused_line("syscalls { deny ptrace with kill }", CAVE_UNSUPPORTED, "action");
@@ -460,12 +477,16 @@ static void refused_lines(void)
 	for (size_t i = 0; i < sizeof promised / sizeof promised[0]; i++) {
 		struct arena a = { NULL };
 
-		refused_line(arena_printf(&a, "syscalls { allow %s }", promised[i]), CAVE_CONTRADICTION, promised[i]);
+		refused_line(arena_printf(&a, "syscalls { allow %s }", promised[i]),
+			     CAVE_CONTRADICTION, promised[i]);
 		arena_free(&a);
 	}
 }
 
-/* `self`, guards and the token are for built-in text; a user's line must not get at them by any way. */
+/*
+ * `self`, guards and the token are for built-in text; a user's line must not get at them by any
+ * way.
+ */
 static void private_forms(void)
 {
 	refused_line("syscalls { allow chmod with guard metadata }", CAVE_UNSUPPORTED, "action");
@@ -476,7 +497,8 @@ static void elsewhere(void)
 {
 	struct compiled *c = compile("syscalls { allow riscv_flush_icache }", false, false);
 
-	check(c->ok && c->diags.errors == 0 && c->diags.notes == 1, "a call of another architecture is a note");
+	check(c->ok && c->diags.errors == 0 && c->diags.notes == 1,
+	      "a call of another architecture is a note");
 	release(c);
 }
 
@@ -485,8 +507,10 @@ static void lists(void)
 	static char text[16384];
 	FILE *to = fmemopen(text, sizeof text, "w");
 
-	check(to && syscalls_list(NULL, to) == 0 && syscalls_list("@keyring", to) == 0 && syscalls_list("time", to) == 0 &&
-	      fclose(to) == 0 && strstr(text, "@network") && strstr(text, "request_key") && strstr(text, "nanosleep"),
+	check(to && syscalls_list(NULL, to) == 0 && syscalls_list("@keyring", to) == 0 &&
+		      syscalls_list("time", to) == 0 && fclose(to) == 0 &&
+		      strstr(text, "@network") && strstr(text, "request_key") &&
+		      strstr(text, "nanosleep"),
 	      "list shows groups and members");
 	check(syscalls_list("@nothing", stdout) == 2, "list of an unknown group is a usage error");
 }
