@@ -29,8 +29,7 @@ static bool known_opcode(uint16_t code)
 	case BPF_RET | BPF_K:
 	case BPF_RET | BPF_A:
 	case BPF_ALU | BPF_NEG:
-	case BPF_JMP | BPF_JA:
-		return true;
+	case BPF_JMP | BPF_JA: return true;
 	}
 	switch (code & ~BPF_X) {
 	case BPF_ALU | BPF_ADD:
@@ -45,15 +44,15 @@ static bool known_opcode(uint16_t code)
 	case BPF_JMP | BPF_JEQ:
 	case BPF_JMP | BPF_JGE:
 	case BPF_JMP | BPF_JGT:
-	case BPF_JMP | BPF_JSET:
-		return true;
+	case BPF_JMP | BPF_JSET: return true;
 	}
 	return false;
 }
 
 static bool is_memory(uint16_t code)
 {
-	return code == (BPF_LD | BPF_MEM) || code == (BPF_LDX | BPF_MEM) || code == BPF_ST || code == BPF_STX;
+	return code == (BPF_LD | BPF_MEM) || code == (BPF_LDX | BPF_MEM) || code == BPF_ST ||
+	       code == BPF_STX;
 }
 
 /* What depends on the operands of one instruction, `left` instructions before the end. */
@@ -62,22 +61,21 @@ static bool operands_valid(const struct sock_filter *f, size_t left)
 	if (is_memory(f->code))
 		return f->k < BPF_MEMWORDS;
 	switch (f->code) {
-	case BPF_LD | BPF_W | BPF_ABS:
-		return f->k < sizeof(struct seccomp_data) && !(f->k & 3);
-	case BPF_ALU | BPF_DIV | BPF_K:
-		return f->k != 0;
+	case BPF_LD | BPF_W | BPF_ABS: return f->k < sizeof(struct seccomp_data) && !(f->k & 3);
+	case BPF_ALU | BPF_DIV | BPF_K: return f->k != 0;
 	case BPF_ALU | BPF_LSH | BPF_K:
-	case BPF_ALU | BPF_RSH | BPF_K:
-		return f->k < 32;
-	case BPF_JMP | BPF_JA:
-		return f->k < left;
+	case BPF_ALU | BPF_RSH | BPF_K: return f->k < 32;
+	case BPF_JMP | BPF_JA: return f->k < left;
 	}
 	if (BPF_CLASS(f->code) == BPF_JMP)
 		return f->jt < left && f->jf < left;
 	return true;
 }
 
-/* Follows which of the 16 memory cells are written on every path; a load of another one is refused. */
+/*
+ * Follows which of the 16 memory cells are written on every path; a load of another one is refused.
+ *
+ */
 static bool memory_valid(const struct sock_filter *insn, size_t n, size_t *bad)
 {
 	uint16_t masks[MAX_INSNS], valid = 0;
@@ -175,7 +173,10 @@ static uint32_t run_load(const struct machine *m, const struct sock_filter *f)
 	}
 }
 
-/* What is not decided in run(): everything but loads of data, the usual jumps and returns.  False: a division by zero. */
+/*
+ * What is not decided in run(): everything but loads of data, the usual jumps and returns.  False:
+ * a division by zero.
+ */
 static bool run_other(struct machine *m, const struct sock_filter *f, size_t *pc)
 {
 	switch (BPF_CLASS(f->code)) {
@@ -195,8 +196,8 @@ static bool run_other(struct machine *m, const struct sock_filter *f, size_t *pc
 	return true;
 }
 
-static uint32_t run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *steps,
-		    uint32_t *words)
+static uint32_t run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data,
+		    size_t *steps, uint32_t *words)
 {
 	struct machine m = { 0 };
 	size_t count = 0;
@@ -226,7 +227,8 @@ static uint32_t run(const struct sock_filter *insn, size_t n, const struct secco
 	return 0;
 }
 
-uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *steps)
+uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data,
+		  size_t *steps)
 {
 	size_t count;
 	uint32_t words = 0, result = run(insn, n, data, &count, &words);
@@ -236,7 +238,8 @@ uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp
 	return result;
 }
 
-uint32_t cbpf_run_words(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, uint32_t *words)
+uint32_t cbpf_run_words(const struct sock_filter *insn, size_t n, const struct seccomp_data *data,
+			uint32_t *words)
 {
 	size_t count;
 

@@ -2,9 +2,10 @@
 /*
  * From a resolved syscall policy to one filter.
  *
- * The architecture comes first, then a decision tree over numbers; a call whose clauses look at arguments goes
- * on to a decision graph over argument words.  A call that needs no argument is decided without loading one,
- * so the kernel can answer it from its bitmap (seccomp_cache_prepare_bitmap, kernel/seccomp.c).
+ * The architecture comes first, then a decision tree over numbers; a call whose clauses look at
+ * arguments goes on to a decision graph over argument words.  A call that needs no argument is
+ * decided without loading one, so the kernel can answer it from its bitmap
+ * (seccomp_cache_prepare_bitmap, kernel/seccomp.c).
  */
 #include "bpf/seccomp_steps.h"
 
@@ -20,9 +21,9 @@ enum {
 	STATE_BUCKETS = 1024,
 	CONTRIBUTORS = 3,
 	/*
-	 * When a filter is installed the kernel emulates it once for every number below the end of its own table
-	 * (seccomp_cache_prepare_bitmap): more than a decision costs later, so each number weighs the same, holes
-	 * included, but for the calls that run the filter every time.
+	 * When a filter is installed the kernel emulates it once for every number below the end of
+	 * its own table (seccomp_cache_prepare_bitmap): more than a decision costs later, so each
+	 * number weighs the same, holes included, but for the calls that run the filter every time.
 	 */
 	WEIGHT_NUMBER = 1,
 	WEIGHT_ARGUMENTS = 8,
@@ -30,8 +31,8 @@ enum {
 };
 
 /*
- * What is still to be asked about one word of the arguments: the low half of argument `arg`, or with `wide`
- * the whole 64-bit argument, of which the high half is asked first.
+ * What is still to be asked about one word of the arguments: the low half of argument `arg`, or
+ * with `wide` the whole 64-bit argument, of which the high half is asked first.
  */
 struct question {
 	uint8_t arg;
@@ -69,7 +70,7 @@ struct generator {
 	bool overflow;
 };
 
-/* --- results -------------------------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------------- */
 
 /* Lower is stronger: a denial beats every allow, a logged allow a plain one, that a guarded one. */
 static unsigned strength(struct sys_result r)
@@ -83,10 +84,14 @@ static unsigned strength(struct sys_result r)
 	}
 }
 
-/* The offset in struct seccomp_data of half `half` (0 is the low one) of an argument; little-endian. */
+/*
+ * The offset in struct seccomp_data of half `half` (0 is the low one) of an argument;
+ * little-endian.
+ */
 static uint32_t word_offset(unsigned arg, unsigned half)
 {
-	return (uint32_t)(offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t) + half * sizeof(uint32_t));
+	return (uint32_t)(offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t) +
+			  half * sizeof(uint32_t));
 }
 
 static struct step *result_step(struct generator *g, struct sys_result r, line_id line);
@@ -98,7 +103,8 @@ static struct step *exec_once(struct generator *g, line_id line)
 	struct step *step = step_return(&g->steps, SECCOMP_RET_ALLOW, 0, 0);
 
 	for (unsigned i = 6; i-- > 0;) {
-		step = step_jump(&g->steps, BPF_JEQ, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_EXEC_0 + i, step, refused, line);
+		step = step_jump(&g->steps, BPF_JEQ, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_EXEC_0 + i,
+				 step, refused, line);
 		step = step_load(&g->steps, word_offset(3 + i / 2, i % 2), step, line);
 	}
 	return step;
@@ -111,18 +117,24 @@ static struct step *result_step(struct generator *g, struct sys_result r, line_i
 	switch (r.action) {
 	case SYS_ALLOW: return step_return(s, SECCOMP_RET_ALLOW, 0, 0);
 	case SYS_ALLOW_LOGGED: return step_return(s, SECCOMP_RET_LOG, 0, 0);
-	case SYS_GUARD_METADATA: return step_return(s, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_RET_METADATA, 0);
-	case SYS_GUARD_SIGNAL: return step_return(s, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_RET_SIGNAL, 0);
+	case SYS_GUARD_METADATA:
+		return step_return(s, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_RET_METADATA, 0);
+	case SYS_GUARD_SIGNAL:
+		return step_return(s, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_RET_SIGNAL, 0);
 	case SYS_EXEC_ONCE: return exec_once(g, line);
-	case SYS_ERRNO: return step_return(s, SECCOMP_RET_ERRNO | (r.error & SECCOMP_RET_DATA), 0, 0);
+	case SYS_ERRNO:
+		return step_return(s, SECCOMP_RET_ERRNO | (r.error & SECCOMP_RET_DATA), 0, 0);
 	case SYS_KILL: break;
 	}
 	return step_return(s, SECCOMP_RET_KILL_PROCESS, 0, 0);
 }
 
-/* --- questions ------------------------------------------------------------------------------------ */
+/* --- questions -------------------------------------------------------------------------------- */
 
-/* High half first; then what leaves the low half loaded: as it is, own pid, one bit; several bits last. */
+/*
+ * High half first; then what leaves the low half loaded: as it is, own pid, one bit; several bits
+ * last.
+ */
 static int question_class(const struct question *q)
 {
 	if (q->wide)
@@ -181,7 +193,8 @@ static bool ask(struct generator *g, struct open_clause *c, struct question q)
 	while (at < c->n && compare_questions(&c->question[at], &q) < 0)
 		at++;
 	if (at < c->n && compare_questions(&c->question[at], &q) == 0) {
-		struct sys_range *both = ARENA_ARRAY(g->arena, q.n + c->question[at].n + 1, struct sys_range);
+		struct sys_range *both =
+			ARENA_ARRAY(g->arena, q.n + c->question[at].n + 1, struct sys_range);
 
 		if (q.self)
 			return true;
@@ -196,7 +209,8 @@ static bool ask(struct generator *g, struct open_clause *c, struct question q)
 }
 
 /* Joins neighbours and cuts off what the mask cannot reach.  Returns how many ranges are left. */
-static size_t normalise(const struct sys_range *range, size_t n, uint64_t mask, struct sys_range *out)
+static size_t normalise(const struct sys_range *range, size_t n, uint64_t mask,
+			struct sys_range *out)
 {
 	size_t kept = 0;
 
@@ -232,7 +246,7 @@ static enum verdict question_of(struct generator *g, const struct sys_test *t, s
 	return q->n == 1 && range[0].lo == 0 && range[0].hi == mask ? ALWAYS : DEPENDS;
 }
 
-/* --- states --------------------------------------------------------------------------------------- */
+/* --- states ----------------------------------------------------------------------------------- */
 
 /* Drops what can no longer decide: everything after a clause without questions. */
 static void settle(struct state *s)
@@ -244,7 +258,8 @@ static void settle(struct state *s)
 
 static struct open_clause copy_clause(struct generator *g, const struct open_clause *c)
 {
-	struct open_clause copy = { c->clause, ARENA_ARRAY(g->arena, c->n + 1, struct question), c->n };
+	struct open_clause copy = { c->clause, ARENA_ARRAY(g->arena, c->n + 1, struct question),
+				    c->n };
 
 	if (c->n)
 		memcpy(copy.question, c->question, c->n * sizeof *c->question);
@@ -254,7 +269,9 @@ static struct open_clause copy_clause(struct generator *g, const struct open_cla
 /* The open questions of a clause as its tests ask them.  Returns false if it can never match. */
 static bool open_up(struct generator *g, const struct sys_clause *clause, struct open_clause *out)
 {
-	*out = (struct open_clause){ clause, ARENA_ARRAY(g->arena, clause->ntests + 1, struct question), 0 };
+	*out = (struct open_clause){ clause,
+				     ARENA_ARRAY(g->arena, clause->ntests + 1, struct question),
+				     0 };
 	for (size_t i = 0; i < clause->ntests; i++) {
 		struct question q;
 		enum verdict v = question_of(g, &clause->test[i], &q);
@@ -275,7 +292,8 @@ static struct state initial_state(struct generator *g, const struct sys_call *ca
 
 		if (!open_up(g, &call->clause[i], &c))
 			continue;
-		while (at > 0 && strength(s.clause[at - 1].clause->result) > strength(c.clause->result))
+		while (at > 0 &&
+		       strength(s.clause[at - 1].clause->result) > strength(c.clause->result))
 			at--;
 		memmove(&s.clause[at + 1], &s.clause[at], (s.n - at) * sizeof c);
 		s.clause[at] = c;
@@ -310,7 +328,8 @@ static unsigned state_hash(const struct state *s, uint8_t loaded)
 		for (size_t j = 0; j < s->clause[i].n; j++) {
 			const struct question *q = &s->clause[i].question[j];
 
-			h = (h ^ q->arg ^ q->mask ^ (q->n ? q->range[0].lo ^ q->range[q->n - 1].hi << 7 : 1)) *
+			h = (h ^ q->arg ^ q->mask ^
+			     (q->n ? q->range[0].lo ^ q->range[q->n - 1].hi << 7 : 1)) *
 			    UINT64_C(0xbf58476d1ce4e5b9);
 			h ^= h >> 29;
 		}
@@ -318,7 +337,7 @@ static unsigned state_hash(const struct state *s, uint8_t loaded)
 	return (unsigned)(h >> 40) % STATE_BUCKETS;
 }
 
-/* --- deciding by arguments ------------------------------------------------------------------------ */
+/* --- deciding by arguments -------------------------------------------------------------------- */
 
 static struct step *build(struct generator *g, struct state s, uint8_t loaded);
 
@@ -328,7 +347,8 @@ static const struct question *first_question(const struct state *s)
 	const struct question *first = NULL;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (s->clause[i].n && (!first || compare_questions(s->clause[i].question, first) < 0))
+		if (s->clause[i].n &&
+		    (!first || compare_questions(s->clause[i].question, first) < 0))
 			first = s->clause[i].question;
 	return first;
 }
@@ -345,7 +365,8 @@ static void drop_first(struct open_clause *c)
 }
 
 /* What follows if the tool's own process id is, or is not, in the argument. */
-static struct state after_self(struct generator *g, const struct state *s, const struct question *q, bool is_self)
+static struct state after_self(struct generator *g, const struct state *s, const struct question *q,
+			       bool is_self)
 {
 	struct state next = { ARENA_ARRAY(g->arena, s->n, struct open_clause), 0 };
 
@@ -372,22 +393,32 @@ static bool contains(const struct question *q, uint64_t v)
 }
 
 /* What a 64-bit question asks of the low half once the high half is `high`. */
-static enum verdict low_question(struct generator *g, const struct question *wide, uint32_t high, struct question *low)
+static enum verdict low_question(struct generator *g, const struct question *wide, uint32_t high,
+				 struct question *low)
 {
 	struct sys_range *range = ARENA_ARRAY(g->arena, wide->n, struct sys_range);
 	size_t n = 0;
 
 	for (size_t i = 0; i < wide->n; i++) {
-		uint32_t first = (uint32_t)(wide->range[i].lo >> 32), last = (uint32_t)(wide->range[i].hi >> 32);
+		uint32_t first = (uint32_t)(wide->range[i].lo >> 32),
+			 last = (uint32_t)(wide->range[i].hi >> 32);
 
 		if (first <= high && high <= last)
-			range[n++] = (struct sys_range){ high == first ? wide->range[i].lo & UINT32_MAX : 0,
-							 high == last ? wide->range[i].hi & UINT32_MAX : UINT32_MAX };
+			range[n++] = (struct sys_range){
+				high == first ? wide->range[i].lo & UINT32_MAX : 0,
+				high == last ? wide->range[i].hi & UINT32_MAX : UINT32_MAX
+			};
 	}
-	return question_of(g, &(struct sys_test){ wide->arg, 32, false, wide->mask & UINT32_MAX, range, n }, low);
+	return question_of(g,
+			   &(struct sys_test){ wide->arg, 32, false, wide->mask & UINT32_MAX, range,
+					       n },
+			   low);
 }
 
-/* Answers the first question of a clause with `value`.  Returns false if the clause no longer matches. */
+/*
+ * Answers the first question of a clause with `value`.  Returns false if the clause no longer
+ * matches.
+ */
 static bool answer(struct generator *g, struct open_clause *c, uint32_t value)
 {
 	const struct question q = c->question[0];
@@ -405,7 +436,8 @@ static bool answer(struct generator *g, struct open_clause *c, uint32_t value)
 	return v == ALWAYS || (v == DEPENDS && ask(g, c, low));
 }
 
-static struct state after_value(struct generator *g, const struct state *s, const struct question *q, uint32_t value)
+static struct state after_value(struct generator *g, const struct state *s,
+				const struct question *q, uint32_t value)
 {
 	struct state next = { ARENA_ARRAY(g->arena, s->n, struct open_clause), 0 };
 
@@ -433,8 +465,12 @@ static void push_after(uint32_t *point, size_t *n, uint32_t v, uint32_t mask)
 		point[(*n)++] = v + 1;
 }
 
-/* Where the answers to the question can change, ascending from 0: one segment from each to the next. */
-static size_t cut_points(const struct state *s, const struct question *q, uint32_t mask, uint32_t *point)
+/*
+ * Where the answers to the question can change, ascending from 0: one segment from each to the
+ * next.
+ */
+static size_t cut_points(const struct state *s, const struct question *q, uint32_t mask,
+			 uint32_t *point)
 {
 	size_t n = 0, kept = 0;
 
@@ -443,8 +479,10 @@ static size_t cut_points(const struct state *s, const struct question *q, uint32
 		const struct question *own = s->clause[i].question;
 
 		for (size_t j = 0; asks(&s->clause[i], q) && j < own->n; j++) {
-			uint32_t lo = (uint32_t)(q->wide ? own->range[j].lo >> 32 : own->range[j].lo);
-			uint32_t hi = (uint32_t)(q->wide ? own->range[j].hi >> 32 : own->range[j].hi);
+			uint32_t lo =
+				(uint32_t)(q->wide ? own->range[j].lo >> 32 : own->range[j].lo);
+			uint32_t hi =
+				(uint32_t)(q->wide ? own->range[j].hi >> 32 : own->range[j].hi);
 
 			point[n++] = lo;
 			push_after(point, &n, hi, mask);
@@ -479,25 +517,30 @@ static line_id asking_line(const struct state *s, const struct question *q)
 	return 0;
 }
 
-static struct step *build_self(struct generator *g, const struct state *s, const struct question *q, uint8_t loaded)
+static struct step *build_self(struct generator *g, const struct state *s, const struct question *q,
+			       uint8_t loaded)
 {
 	uint8_t word = (uint8_t)(2 * q->arg);
 	line_id line = asking_line(s, q);
 	struct step *own = build(g, after_self(g, s, q, true), word);
 	struct step *other = build(g, after_self(g, s, q, false), word);
-	struct step *step = step_jump(&g->steps, BPF_JEQ, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_SELF, own, other, line);
+	struct step *step = step_jump(&g->steps, BPF_JEQ, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_SELF,
+				      own, other, line);
 
 	return loaded == word ? step : step_load(&g->steps, word_offset(q->arg, 0), step, line);
 }
 
-/* A mask of which only "none of these bits" or "some" matters: one instruction, and the word stays loaded. */
+/*
+ * A mask of which only "none of these bits" or "some" matters: one instruction, and the word stays
+ * loaded.
+ */
 static bool is_bit_test(const uint32_t *point, size_t n, uint32_t mask)
 {
 	return (mask & (mask - 1)) == 0 || (n == 2 && point[1] == 1);
 }
 
-static struct step *build_bit_test(struct generator *g, const struct state *s, const struct question *q,
-				   uint32_t mask, uint8_t word)
+static struct step *build_bit_test(struct generator *g, const struct state *s,
+				   const struct question *q, uint32_t mask, uint8_t word)
 {
 	struct step *none = build(g, after_value(g, s, q, 0), word);
 	struct step *some = build(g, after_value(g, s, q, mask), word);
@@ -505,18 +548,22 @@ static struct step *build_bit_test(struct generator *g, const struct state *s, c
 	return step_jump(&g->steps, BPF_JSET, mask, 0, some, none, asking_line(s, q));
 }
 
-static struct step *build_segments(struct generator *g, const struct state *s, const struct question *q,
-				   const uint32_t *point, size_t n, uint8_t word_after)
+static struct step *build_segments(struct generator *g, const struct state *s,
+				   const struct question *q, const uint32_t *point, size_t n,
+				   uint8_t word_after)
 {
 	struct segment *seg = ARENA_ARRAY(g->arena, n, struct segment);
 	line_id line = asking_line(s, q);
 
 	for (size_t i = 0; i < n; i++)
-		seg[i] = (struct segment){ point[i], 1, build(g, after_value(g, s, q, point[i]), word_after), line };
+		seg[i] = (struct segment){ point[i], 1,
+					   build(g, after_value(g, s, q, point[i]), word_after),
+					   line };
 	return step_segments(&g->steps, seg, n);
 }
 
-static struct step *build_value(struct generator *g, const struct state *s, const struct question *q, uint8_t loaded)
+static struct step *build_value(struct generator *g, const struct state *s,
+				const struct question *q, uint8_t loaded)
 {
 	uint32_t mask = (uint32_t)(q->wide ? q->mask >> 32 : q->mask);
 	uint32_t *point = ARENA_ARRAY(g->arena, max_points(s, q), uint32_t);
@@ -530,8 +577,10 @@ static struct step *build_value(struct generator *g, const struct state *s, cons
 	else if (is_bit_test(point, n, mask))
 		step = build_bit_test(g, s, q, mask, word);
 	else
-		step = step_and(&g->steps, mask, build_segments(g, s, q, point, n, NOTHING_LOADED), line);
-	return loaded == word ? step : step_load(&g->steps, word_offset(q->arg, q->wide), step, line);
+		step = step_and(&g->steps, mask, build_segments(g, s, q, point, n, NOTHING_LOADED),
+				line);
+	return loaded == word ? step
+			      : step_load(&g->steps, word_offset(q->arg, q->wide), step, line);
 }
 
 static struct step *build_new(struct generator *g, const struct state *s, uint8_t loaded)
@@ -541,7 +590,10 @@ static struct step *build_new(struct generator *g, const struct state *s, uint8_
 	return q.self ? build_self(g, s, &q, loaded) : build_value(g, s, &q, loaded);
 }
 
-/* The decision that is left in state `s`, with word `loaded` of the arguments in the accumulator. */
+/*
+ * The decision that is left in state `s`, with word `loaded` of the arguments in the accumulator.
+ *
+ */
 static struct step *build(struct generator *g, struct state s, uint8_t loaded)
 {
 	struct known_state *known, **bucket;
@@ -559,13 +611,15 @@ static struct step *build(struct generator *g, struct state s, uint8_t loaded)
 		return result_step(g, g->rules->refused, 0);
 	}
 	known = arena_alloc(g->arena, sizeof *known);
-	*known = (struct known_state){ .state = s, .loaded = loaded, .step = build_new(g, &s, loaded) };
+	*known = (struct known_state){ .state = s,
+				       .loaded = loaded,
+				       .step = build_new(g, &s, loaded) };
 	known->next = *bucket;
 	*bucket = known;
 	return known->step;
 }
 
-/* --- the whole filter ----------------------------------------------------------------------------- */
+/* --- the whole filter ------------------------------------------------------------------------- */
 
 struct contributor {
 	const char *name;
@@ -590,7 +644,8 @@ static line_id call_line(const struct sys_call *call)
 	return 0;
 }
 
-static struct segment call_segment(struct generator *g, const struct sys_call *call, struct contributor *top)
+static struct segment call_segment(struct generator *g, const struct sys_call *call,
+				   struct contributor *top)
 {
 	struct state s = initial_state(g, call);
 	bool plain = s.n == 0 || s.clause[0].n == 0;
@@ -600,7 +655,8 @@ static struct segment call_segment(struct generator *g, const struct sys_call *c
 	g->nstates = 0;
 	step = build(g, s, NOTHING_LOADED);
 	note_contributor(top, call->name, g->steps.n - before);
-	return (struct segment){ call->nr, plain ? WEIGHT_NUMBER : WEIGHT_ARGUMENTS, step, call_line(call) };
+	return (struct segment){ call->nr, plain ? WEIGHT_NUMBER : WEIGHT_ARGUMENTS, step,
+				 call_line(call) };
 }
 
 /* One segment for each call and each hole between calls. */
@@ -616,7 +672,8 @@ static struct step *number_tree(struct generator *g, struct contributor *top)
 		uint32_t hole = r->call[i].nr - (uint32_t)next;
 
 		if (hole > 0)
-			seg[n++] = (struct segment){ (uint32_t)next, hole * WEIGHT_NUMBER, unknown, 0 };
+			seg[n++] = (struct segment){ (uint32_t)next, hole * WEIGHT_NUMBER, unknown,
+						     0 };
 		seg[n++] = call_segment(g, &r->call[i], top);
 		next = UINT64_C(1) + r->call[i].nr;
 	}
@@ -629,7 +686,8 @@ static struct step *whole_filter(struct generator *g, struct contributor *top)
 {
 	struct steps *s = &g->steps;
 	struct step *foreign = step_return(s, SECCOMP_RET_KILL_PROCESS, 0, 0);
-	struct step *native = step_load(s, offsetof(struct seccomp_data, nr), number_tree(g, top), 0);
+	struct step *native =
+		step_load(s, offsetof(struct seccomp_data, nr), number_tree(g, top), 0);
 
 	return step_load(s, offsetof(struct seccomp_data, arch),
 			 step_jump(s, BPF_JEQ, g->rules->arch, 0, native, foreign, 0), 0);
@@ -640,7 +698,8 @@ static const char *describe(struct arena *a, const struct contributor *top)
 	const char *text = NULL;
 
 	for (size_t i = 0; i < CONTRIBUTORS && top[i].steps > 1; i++)
-		text = arena_printf(a, "%s%s%s (%zu)", text ? text : "", text ? ", " : "", top[i].name, top[i].steps);
+		text = arena_printf(a, "%s%s%s (%zu)", text ? text : "", text ? ", " : "",
+				    top[i].name, top[i].steps);
 	return text;
 }
 

@@ -49,7 +49,10 @@ static struct step *intern(struct steps *s, struct step want)
 
 struct step *step_return(struct steps *s, uint32_t k, unsigned patch, line_id line)
 {
-	return intern(s, (struct step){ .code = BPF_RET | BPF_K, .k = k, .patch = (uint8_t)patch, .line = line });
+	return intern(s, (struct step){ .code = BPF_RET | BPF_K,
+					.k = k,
+					.patch = (uint8_t)patch,
+					.line = line });
 }
 
 struct step *step_jump(struct steps *s, unsigned op, uint32_t k, unsigned patch, struct step *then,
@@ -57,8 +60,12 @@ struct step *step_jump(struct steps *s, unsigned op, uint32_t k, unsigned patch,
 {
 	if (then == otherwise)
 		return then;
-	return intern(s, (struct step){ .code = (uint16_t)(BPF_JMP | op | BPF_K), .k = k, .patch = (uint8_t)patch,
-					.then = then, .otherwise = otherwise, .line = line });
+	return intern(s, (struct step){ .code = (uint16_t)(BPF_JMP | op | BPF_K),
+					.k = k,
+					.patch = (uint8_t)patch,
+					.then = then,
+					.otherwise = otherwise,
+					.line = line });
 }
 
 /* True if the step, or what follows it, looks at what is in the accumulator before it. */
@@ -71,21 +78,28 @@ struct step *step_load(struct steps *s, uint32_t offset, struct step *then, line
 {
 	if (!reads_accumulator(then))
 		return then;
-	return intern(s, (struct step){ .code = BPF_LD | BPF_W | BPF_ABS, .k = offset, .then = then, .line = line });
+	return intern(s, (struct step){ .code = BPF_LD | BPF_W | BPF_ABS,
+					.k = offset,
+					.then = then,
+					.line = line });
 }
 
 struct step *step_and(struct steps *s, uint32_t mask, struct step *then, line_id line)
 {
 	if (!reads_accumulator(then))
 		return then;
-	return intern(s, (struct step){ .code = BPF_ALU | BPF_AND | BPF_K, .k = mask, .then = then, .line = line });
+	return intern(s, (struct step){ .code = BPF_ALU | BPF_AND | BPF_K,
+					.k = mask,
+					.then = then,
+					.line = line });
 }
 
-/* --- deciding by value ---------------------------------------------------------------------------- */
+/* --- deciding by value ------------------------------------------------------------------------ */
 
 /*
- * A chunk is a run of segments in which all but a few single values lead to the same target: one equality
- * test for each of those.  The whole line is cut into chunks, and a binary tree over the cuts finds the chunk.
+ * A chunk is a run of segments in which all but a few single values lead to the same target: one
+ * equality test for each of those.  The whole line is cut into chunks, and a binary tree over the
+ * cuts finds the chunk.
  */
 struct chunk {
 	const struct segment *first;
@@ -114,8 +128,12 @@ static bool single_value(const struct segment *seg, size_t n, size_t i)
 	return i + 1 < n ? seg[i + 1].lo == seg[i].lo + 1 : seg[i].lo == UINT32_MAX;
 }
 
-/* How many equality tests the segments [from, to) need over `background`; SIZE_MAX if they cannot do. */
-static size_t chunk_tests(const struct segment *seg, size_t n, size_t from, size_t to, const struct step *background)
+/*
+ * How many equality tests the segments [from, to) need over `background`; SIZE_MAX if they cannot
+ * do.
+ */
+static size_t chunk_tests(const struct segment *seg, size_t n, size_t from, size_t to,
+			  const struct step *background)
 {
 	size_t tests = 0;
 
@@ -130,7 +148,8 @@ static size_t chunk_tests(const struct segment *seg, size_t n, size_t from, size
 }
 
 /* The better of the two backgrounds that can be: no two neighbours lead to the same target. */
-static size_t chunk_background(const struct segment *seg, size_t n, size_t from, size_t to, struct step **background)
+static size_t chunk_background(const struct segment *seg, size_t n, size_t from, size_t to,
+			       struct step **background)
 {
 	size_t first = chunk_tests(seg, n, from, to, seg[from].to), second = SIZE_MAX;
 
@@ -142,7 +161,10 @@ static size_t chunk_background(const struct segment *seg, size_t n, size_t from,
 	return second < first ? second : first;
 }
 
-/* Cuts the line into chunks with the fewest instructions, then the shortest chains.  Returns how many. */
+/*
+ * Cuts the line into chunks with the fewest instructions, then the shortest chains.  Returns how
+ * many.
+ */
 static size_t cut_chunks(struct steps *s, const struct segment *seg, size_t n, struct chunk *chunk)
 {
 	uint32_t *cost = ARENA_ARRAY(s->arena, n + 1, uint32_t);
@@ -249,7 +271,7 @@ struct step *step_segments(struct steps *s, struct segment *seg, size_t n)
 	return chunk_tree(s, chunk, 0, n);
 }
 
-/* --- layout --------------------------------------------------------------------------------------- */
+/* --- layout ----------------------------------------------------------------------------------- */
 
 /* Instructions from the last to the first; entry i is i instructions before the end. */
 struct layout {
@@ -276,7 +298,8 @@ static void bring_near(struct layout *l, struct step *s)
 	if (BPF_CLASS(s->code) == BPF_RET && !s->patch)
 		emit(l, (struct sock_filter)BPF_STMT(s->code, s->k), s->line);
 	else
-		emit(l, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)l->n - s->home), s->line);
+		emit(l, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)l->n - s->home),
+		     s->line);
 	s->nearest = (uint32_t)l->n;
 }
 
@@ -345,7 +368,8 @@ static void reverse(struct layout *l, struct filter_program *out)
 	*out = (struct filter_program){ l->insn, l->line, l->n, l->patch, l->npatches };
 }
 
-bool steps_layout(struct steps *s, struct step *root, size_t limit, struct filter_program *out, size_t *needed)
+bool steps_layout(struct steps *s, struct step *root, size_t limit, struct filter_program *out,
+		  size_t *needed)
 {
 	/* A step brings at most two others near. */
 	struct layout l = { .max = 3 * s->n + 1 };

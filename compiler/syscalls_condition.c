@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions on arguments become alternatives of tests: negations go down to the comparisons, a comparison
- * becomes the set of register values that satisfy it.
+ * Conditions on arguments become alternatives of tests: negations go down to the comparisons, a
+ * comparison becomes the set of register values that satisfy it.
  */
 #include "compiler/syscalls_condition.h"
 
@@ -36,8 +36,9 @@ struct ranges {
 	size_t n;
 };
 
-__attribute__((format(printf, 4, 5))) static void fail(struct context *c, enum cave_code code, const struct node *n,
-						       const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void fail(struct context *c, enum cave_code code,
+						       const struct node *n, const char *format,
+						       ...)
 {
 	va_list ap;
 
@@ -47,7 +48,7 @@ __attribute__((format(printf, 4, 5))) static void fail(struct context *c, enum c
 	c->failed = true;
 }
 
-/* --- terms ---------------------------------------------------------------------------------------- */
+/* --- terms ------------------------------------------------------------------------------------ */
 
 static bool type_is_wide(enum arg_type t)
 {
@@ -70,9 +71,13 @@ static bool parse_argument(struct context *c, const struct node *n, struct term 
 		if (strcmp(c->args[i].name, n->text) != 0)
 			continue;
 		if (c->args[i].type == ARG_POINTER)
-			fail(c, CAVE_VALUE, n, "'%s' of %s is a pointer: a filter sees the register, not what it points to",
+			fail(c, CAVE_VALUE, n,
+			     "'%s' of %s is a pointer: a filter sees the register, not what it "
+			     "points to",
 			     n->text, c->call);
-		*out = (struct term){ .is_arg = true, .arg = i, .type = c->args[i].type,
+		*out = (struct term){ .is_arg = true,
+				      .arg = i,
+				      .type = c->args[i].type,
 				      .mask = type_mask(c->args[i].type) };
 		return true;
 	}
@@ -93,7 +98,8 @@ static bool parse_number(struct context *c, const struct node *n, struct term *o
 	v = strtoull(digits, &end, hex ? 16 : 10);
 	if (*end || errno || (hex && !digits[2]) || (digits != n->text && v > INT64_MAX) ||
 	    (!hex && digits[0] == '0' && digits[1]))
-		fail(c, CAVE_VALUE, n, "'%s' is no number (decimal, or hexadecimal with 0x)", n->text);
+		fail(c, CAVE_VALUE, n, "'%s' is no number (decimal, or hexadecimal with 0x)",
+		     n->text);
 	*out = (struct term){ .value = digits != n->text ? -(int64_t)v : (int64_t)v,
 			      .huge = digits == n->text && v > INT64_MAX };
 	return true;
@@ -122,7 +128,8 @@ static struct term parse_word(struct context *c, const struct node *n)
 	if (syscall_constant(n->text, &v))
 		return (struct term){ .value = (int64_t)v };
 	near = did_you_mean(n->text, candidate, c);
-	fail(c, CAVE_UNKNOWN_NAME, n, "'%s' is neither an argument of %s nor a known constant%s%s%s", n->text, c->call,
+	fail(c, CAVE_UNKNOWN_NAME, n,
+	     "'%s' is neither an argument of %s nor a known constant%s%s%s", n->text, c->call,
 	     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	return t;
 }
@@ -136,7 +143,8 @@ static struct term parse_term(struct context *c, const struct node *n)
 	left = parse_term(c, n->kids);
 	right = parse_term(c, n->kids->next);
 	if (right.is_arg || right.is_self || left.is_self || (left.is_arg && n->kind == N_UNION))
-		fail(c, CAVE_VALUE, n, "an argument can be masked with a constant (flags & 0x40), nothing else");
+		fail(c, CAVE_VALUE, n,
+		     "an argument can be masked with a constant (flags & 0x40), nothing else");
 	if (left.is_arg)
 		left.mask &= (uint64_t)right.value;
 	else if (n->kind == N_MASK)
@@ -146,7 +154,7 @@ static struct term parse_term(struct context *c, const struct node *n)
 	return left;
 }
 
-/* --- sets of values ------------------------------------------------------------------------------- */
+/* --- sets of values --------------------------------------------------------------------------- */
 
 static struct ranges one_range(struct context *c, uint64_t lo, uint64_t hi)
 {
@@ -196,8 +204,8 @@ static void tidy(struct ranges *r)
 	r->n = r->n ? kept + 1 : 0;
 }
 
-static struct ranges unite(struct context *c, const struct sys_range *a, size_t na, const struct sys_range *b,
-			   size_t nb)
+static struct ranges unite(struct context *c, const struct sys_range *a, size_t na,
+			   const struct sys_range *b, size_t nb)
 {
 	struct ranges r = { ARENA_ARRAY(c->arena, na + nb + 1, struct sys_range), na + nb };
 
@@ -209,7 +217,10 @@ static struct ranges unite(struct context *c, const struct sys_range *a, size_t 
 	return r;
 }
 
-/* The register value of a constant that is compared with an argument; an error if it cannot have it. */
+/*
+ * The register value of a constant that is compared with an argument; an error if it cannot have
+ * it.
+ */
 static uint64_t register_value(struct context *c, const struct node *n, const struct term *arg,
 			       const struct term *constant, bool ordered)
 {
@@ -222,16 +233,19 @@ static uint64_t register_value(struct context *c, const struct node *n, const st
 	if (wide)
 		fits = is_signed ? !constant->huge || !ordered : v >= 0 || constant->huge;
 	else
-		fits = !constant->huge && v <= (is_signed && ordered ? INT32_MAX : (int64_t)UINT32_MAX) &&
+		fits = !constant->huge &&
+		       v <= (is_signed && ordered ? INT32_MAX : (int64_t)UINT32_MAX) &&
 		       v >= (is_signed ? INT32_MIN : 0);
 	if (!fits)
-		fail(c, CAVE_VALUE, n, "this is no value of '%s' of %s (%s, %s)", c->args[arg->arg].name, c->call,
-		     wide ? "64 bits" : "32 bits", is_signed ? "signed" : "unsigned");
+		fail(c, CAVE_VALUE, n, "this is no value of '%s' of %s (%s, %s)",
+		     c->args[arg->arg].name, c->call, wide ? "64 bits" : "32 bits",
+		     is_signed ? "signed" : "unsigned");
 	return (uint64_t)v & type_mask(arg->type);
 }
 
 /* The values below (or up to) `v`, in the order of the argument's type. */
-static struct ranges values_below(struct context *c, const struct term *arg, uint64_t v, bool inclusive)
+static struct ranges values_below(struct context *c, const struct term *arg, uint64_t v,
+				  bool inclusive)
 {
 	uint64_t max = type_mask(arg->type), sign = max / 2 + 1;
 	struct ranges r = { ARENA_ARRAY(c->arena, 2, struct sys_range), 0 };
@@ -252,7 +266,8 @@ static struct ranges values_below(struct context *c, const struct term *arg, uin
 	return r;
 }
 
-static struct ranges compare_values(struct context *c, const char *op, const struct term *arg, uint64_t v)
+static struct ranges compare_values(struct context *c, const char *op, const struct term *arg,
+				    uint64_t v)
 {
 	uint64_t max = type_mask(arg->type);
 
@@ -265,7 +280,7 @@ static struct ranges compare_values(struct context *c, const char *op, const str
 	return complement(c, values_below(c, arg, v, op[1] != '='), max);
 }
 
-/* --- alternatives --------------------------------------------------------------------------------- */
+/* --- alternatives ----------------------------------------------------------------------------- */
 
 static struct alternatives one_test(struct context *c, struct sys_test test)
 {
@@ -277,7 +292,8 @@ static struct alternatives one_test(struct context *c, struct sys_test test)
 	return (struct alternatives){ item, 1 };
 }
 
-static struct alternatives range_test(struct context *c, const struct term *arg, struct ranges r, bool negate)
+static struct alternatives range_test(struct context *c, const struct term *arg, struct ranges r,
+				      bool negate)
 {
 	uint64_t max = type_mask(arg->type);
 
@@ -285,13 +301,17 @@ static struct alternatives range_test(struct context *c, const struct term *arg,
 		r = complement(c, r, max);
 	if (r.n == 0)
 		return (struct alternatives){ NULL, 0 };
-	return one_test(c, (struct sys_test){ .arg = (uint8_t)arg->arg, .width = type_is_wide(arg->type) ? 64 : 32,
-					      .mask = arg->mask, .range = r.item, .nranges = r.n });
+	return one_test(c, (struct sys_test){ .arg = (uint8_t)arg->arg,
+					      .width = type_is_wide(arg->type) ? 64 : 32,
+					      .mask = arg->mask,
+					      .range = r.item,
+					      .nranges = r.n });
 }
 
 static bool same_register(const struct sys_test *a, const struct sys_test *b)
 {
-	return a->arg == b->arg && a->width == b->width && a->mask == b->mask && !a->self && !b->self;
+	return a->arg == b->arg && a->width == b->width && a->mask == b->mask && !a->self &&
+	       !b->self;
 }
 
 /* Both; what is left of two single tests of the same register is one. */
@@ -299,7 +319,8 @@ static struct alternatives either(struct context *c, struct alternatives a, stru
 {
 	struct alternative *item = ARENA_ARRAY(c->arena, a.n + b.n + 1, struct alternative);
 
-	if (a.n == 1 && b.n == 1 && a.item->n == 1 && b.item->n == 1 && same_register(a.item->test, b.item->test)) {
+	if (a.n == 1 && b.n == 1 && a.item->n == 1 && b.item->n == 1 &&
+	    same_register(a.item->test, b.item->test)) {
 		const struct sys_test *x = a.item->test, *y = b.item->test;
 		struct ranges r = unite(c, x->range, x->nranges, y->range, y->nranges);
 		struct sys_test both = *x;
@@ -315,7 +336,8 @@ static struct alternatives either(struct context *c, struct alternatives a, stru
 	return (struct alternatives){ item, a.n + b.n };
 }
 
-static struct alternative conjunction(struct context *c, const struct alternative *a, const struct alternative *b)
+static struct alternative conjunction(struct context *c, const struct alternative *a,
+				      const struct alternative *b)
 {
 	struct sys_test *test = ARENA_ARRAY(c->arena, a->n + b->n + 1, struct sys_test);
 
@@ -338,11 +360,16 @@ static struct alternatives both(struct context *c, struct alternatives a, struct
 
 static const struct alternatives nothing;
 
-static struct alternatives resolve_self(struct context *c, const struct node *n, const struct term *arg, bool negate)
+static struct alternatives resolve_self(struct context *c, const struct node *n,
+					const struct term *arg, bool negate)
 {
-	if (negate || strcmp(n->text, "==") != 0 || type_is_wide(arg->type) || arg->mask != UINT32_MAX)
+	if (negate || strcmp(n->text, "==") != 0 || type_is_wide(arg->type) ||
+	    arg->mask != UINT32_MAX)
 		fail(c, CAVE_VALUE, n, "'self' can only be compared for equality");
-	return one_test(c, (struct sys_test){ .arg = (uint8_t)arg->arg, .width = 32, .self = true, .mask = UINT32_MAX });
+	return one_test(c, (struct sys_test){ .arg = (uint8_t)arg->arg,
+					      .width = 32,
+					      .self = true,
+					      .mask = UINT32_MAX });
 }
 
 static struct alternatives resolve_compare(struct context *c, const struct node *n, bool negate)
@@ -351,7 +378,8 @@ static struct alternatives resolve_compare(struct context *c, const struct node 
 	uint64_t v;
 
 	if (!left.is_arg && !c->failed)
-		fail(c, CAVE_VALUE, n->kids, "the left side of a comparison is an argument of %s", c->call);
+		fail(c, CAVE_VALUE, n->kids, "the left side of a comparison is an argument of %s",
+		     c->call);
 	if (c->failed)
 		return nothing;
 	if (right.is_self)
@@ -365,7 +393,8 @@ static struct alternatives resolve_compare(struct context *c, const struct node 
 }
 
 /* A value, or a range of numbers `1000-1063`, as one range. */
-static struct sys_range parse_value_range(struct context *c, const struct node *n, const struct term *arg)
+static struct sys_range parse_value_range(struct context *c, const struct node *n,
+					  const struct term *arg)
 {
 	const char *dash = n->kind == N_WORD ? strchr(n->text + (n->text[0] != 0), '-') : NULL;
 	struct node lo = *n, hi = *n;
@@ -385,7 +414,8 @@ static struct sys_range parse_value_range(struct context *c, const struct node *
 		fail(c, CAVE_VALUE, n, "the range '%s' is empty", n->text);
 	if (c->failed)
 		return (struct sys_range){ 0, 0 };
-	return (struct sys_range){ register_value(c, n, arg, &from, true), register_value(c, n, arg, &to, true) };
+	return (struct sys_range){ register_value(c, n, arg, &from, true),
+				   register_value(c, n, arg, &to, true) };
 }
 
 static struct alternatives resolve_in(struct context *c, const struct node *n, bool negate)
@@ -432,18 +462,22 @@ static struct alternatives resolve(struct context *c, const struct node *n, bool
 		return nothing;
 	a = (n->kind == N_OR) != negate ? either(c, a, b) : both(c, a, b);
 	if (a.n > ALTERNATIVES_MAX)
-		fail(c, CAVE_VALUE, n, "the condition has more than %d alternatives when written out", ALTERNATIVES_MAX);
+		fail(c, CAVE_VALUE, n,
+		     "the condition has more than %d alternatives when written out",
+		     ALTERNATIVES_MAX);
 	return c->failed ? nothing : a;
 }
 
-bool condition_resolve(struct diags *d, struct arena *a, const char *call, const struct node *condition, bool builtin,
-		       struct alternatives *out)
+bool condition_resolve(struct diags *d, struct arena *a, const char *call,
+		       const struct node *condition, bool builtin, struct alternatives *out)
 {
 	struct context c = { d, a, call, syscall_args(call), builtin, false };
 	struct alternatives result;
 
 	if (!c.args) {
-		diag_note(d, diag_error(d, CAVE_UNSUPPORTED, condition->at, "the arguments of %s are not known", call),
+		diag_note(d,
+			  diag_error(d, CAVE_UNSUPPORTED, condition->at,
+				     "the arguments of %s are not known", call),
 			  nowhere, "a condition needs the name and the type of the argument");
 		return false;
 	}

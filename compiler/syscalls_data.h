@@ -10,7 +10,8 @@
 enum sys_arch { SYS_X86_64, SYS_AARCH64, SYS_RISCV64, SYS_ARCHES };
 
 enum {
-	SYS_NUMBER_MAX = 511, /* of every table; larger numbers are free for what the kernel may add */
+	SYS_NUMBER_MAX =
+		511, /* of every table; larger numbers are free for what the kernel may add */
 	SYS_ARGS = 6,
 };
 

@@ -42,29 +42,17 @@ groups() {
 never() {
 	printf '\n| promise | calls |\n| --- | --- |\n'
 	"$cavec" list | while read -r group rest; do
-		"$cavec" list "$group" | awk 'NR > 1 && /no profile can grant it/ { print $1 }'
-	done | sort | awk -v file=compiler/syscalls_promises.c '
-		{ never[$1] = 1 }
+		"$cavec" list "$group"
+	done | awk -F ' no profile can grant it: ' '
+		NF == 2 {
+			split($1, row, " ")
+			if (!($2 in calls))
+				order[++n] = $2
+			calls[$2] = calls[$2] " " row[1]
+		}
 		END {
-			while ((getline line <file) > 0) {
-				if (match(line, /^\t\{ "[^"]*"/)) {
-					if (text)
-						printf "| %s | %s |\n", text, calls
-					text = substr(line, RSTART + 4, RLENGTH - 5)
-					calls = ""
-					line = substr(line, RSTART + RLENGTH)
-				}
-				while (text && match(line, /"[a-z0-9_]+"/)) {
-					name = substr(line, RSTART + 1, RLENGTH - 2)
-					if (name in never)
-						calls = calls (calls ? " " : "") name
-					line = substr(line, RSTART + RLENGTH)
-				}
-				if (line ~ /^};/ && text) {
-					printf "| %s | %s |\n", text, calls
-					exit
-				}
-			}
+			for (i = 1; i <= n; i++)
+				printf "| %s |%s |\n", order[i], calls[order[i]]
 		}'
 }
 

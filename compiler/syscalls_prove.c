@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The proof of a filter: it is run on every number and on every boundary of every argument that the rules
- * mention, and each answer is compared with the clauses read directly.  Nothing here knows how the filter
- * was made.
+ * The proof of a filter: it is run on every number and on every boundary of every argument that the
+ * rules mention, and each answer is compared with the clauses read directly.  Nothing here knows
+ * how the filter was made.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@
 static const struct span nowhere;
 
 /*
- * What the runtime would put into the patches.  The returns get answers that nothing else gives, so that the
- * proof can tell them apart.
+ * What the runtime would put into the patches.  The returns get answers that nothing else gives, so
+ * that the proof can tell them apart.
  */
 enum {
 	SAMPLE_SELF = 0x01234567,
@@ -27,7 +27,8 @@ enum {
 	SAMPLE_SIGNAL = SECCOMP_RET_ERRNO | 0xe02,
 };
 
-static const uint32_t sample_token[6] = { 0x11c0ffee, 0x22c0ffee, 0x33c0ffee, 0x44c0ffee, 0x55c0ffee, 0x66c0ffee };
+static const uint32_t sample_token[6] = { 0x11c0ffee, 0x22c0ffee, 0x33c0ffee,
+					  0x44c0ffee, 0x55c0ffee, 0x66c0ffee };
 
 struct proof {
 	struct diags *diags;
@@ -38,7 +39,7 @@ struct proof {
 	uint32_t *seen; /* room for following the filter, one for each instruction */
 };
 
-/* --- the policy, read directly -------------------------------------------------------------------- */
+/* --- the policy, read directly ---------------------------------------------------------------- */
 
 static bool test_holds(const struct sys_test *t, const struct seccomp_data *data)
 {
@@ -66,7 +67,8 @@ static bool clause_matches(const struct sys_clause *c, const struct seccomp_data
 static bool token_given(const struct seccomp_data *data)
 {
 	for (unsigned i = 0; i < 3; i++)
-		if (data->args[3 + i] != ((uint64_t)sample_token[2 * i + 1] << 32 | sample_token[2 * i]))
+		if (data->args[3 + i] !=
+		    ((uint64_t)sample_token[2 * i + 1] << 32 | sample_token[2 * i]))
 			return false;
 	return true;
 }
@@ -75,8 +77,9 @@ static bool token_given(const struct seccomp_data *data)
 static bool beats(struct sys_result a, struct sys_result b)
 {
 	static const int rank[] = {
-		[SYS_KILL] = 0,		  [SYS_ERRNO] = 1,	    [SYS_ALLOW_LOGGED] = 2, [SYS_ALLOW] = 3,
-		[SYS_GUARD_METADATA] = 4, [SYS_GUARD_SIGNAL] = 5,   [SYS_EXEC_ONCE] = 6,
+		[SYS_KILL] = 0,	     [SYS_ERRNO] = 1,	       [SYS_ALLOW_LOGGED] = 2,
+		[SYS_ALLOW] = 3,     [SYS_GUARD_METADATA] = 4, [SYS_GUARD_SIGNAL] = 5,
+		[SYS_EXEC_ONCE] = 6,
 	};
 
 	if (rank[a.action] != rank[b.action])
@@ -84,14 +87,17 @@ static bool beats(struct sys_result a, struct sys_result b)
 	return a.action == SYS_ERRNO && a.error < b.error;
 }
 
-static uint32_t answer_of(const struct proof *p, struct sys_result r, const struct seccomp_data *data)
+static uint32_t answer_of(const struct proof *p, struct sys_result r,
+			  const struct seccomp_data *data)
 {
 	switch (r.action) {
 	case SYS_ALLOW: return SECCOMP_RET_ALLOW;
 	case SYS_ALLOW_LOGGED: return SECCOMP_RET_LOG;
 	case SYS_GUARD_METADATA: return SAMPLE_METADATA;
 	case SYS_GUARD_SIGNAL: return SAMPLE_SIGNAL;
-	case SYS_EXEC_ONCE: return token_given(data) ? SECCOMP_RET_ALLOW : answer_of(p, p->rules->refused, data);
+	case SYS_EXEC_ONCE:
+		return token_given(data) ? SECCOMP_RET_ALLOW
+					 : answer_of(p, p->rules->refused, data);
 	case SYS_ERRNO: return SECCOMP_RET_ERRNO | r.error;
 	case SYS_KILL: break;
 	}
@@ -99,7 +105,8 @@ static uint32_t answer_of(const struct proof *p, struct sys_result r, const stru
 }
 
 /* What the policy says; `call` is the entry of data->nr, or NULL. */
-static uint32_t policy_answer(const struct proof *p, const struct sys_call *call, const struct seccomp_data *data)
+static uint32_t policy_answer(const struct proof *p, const struct sys_call *call,
+			      const struct seccomp_data *data)
 {
 	const struct sys_clause *best = NULL;
 
@@ -108,12 +115,13 @@ static uint32_t policy_answer(const struct proof *p, const struct sys_call *call
 	if (!call)
 		return answer_of(p, p->rules->unknown, data);
 	for (size_t i = 0; i < call->nclauses; i++)
-		if (clause_matches(&call->clause[i], data) && (!best || beats(call->clause[i].result, best->result)))
+		if (clause_matches(&call->clause[i], data) &&
+		    (!best || beats(call->clause[i].result, best->result)))
 			best = &call->clause[i];
 	return answer_of(p, best ? best->result : p->rules->refused, data);
 }
 
-/* --- comparing ------------------------------------------------------------------------------------ */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 static const char *answer_name(struct arena *a, uint32_t answer)
 {
@@ -127,20 +135,22 @@ static const char *answer_name(struct arena *a, uint32_t answer)
 	}
 }
 
-static bool report(const struct proof *p, const struct sys_call *call, const struct seccomp_data *data,
-		   uint32_t expected, uint32_t got)
+static bool report(const struct proof *p, const struct sys_call *call,
+		   const struct seccomp_data *data, uint32_t expected, uint32_t got)
 {
-	struct diag *e = diag_error(p->diags, CAVE_PROOF_FAILED, nowhere,
-				    "the %s filter does not do what the policy says", p->rules->arch_name);
+	struct diag *e =
+		diag_error(p->diags, CAVE_PROOF_FAILED, nowhere,
+			   "the %s filter does not do what the policy says", p->rules->arch_name);
 
 	diag_note(p->diags, e, nowhere,
-		  "call %d%s%s%s of architecture 0x%08" PRIx32 " (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx)",
+		  "call %d%s%s%s of architecture 0x%08" PRIx32
+		  " (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx)",
 		  data->nr, call ? " (" : "", call ? call->name : "", call ? ")" : "", data->arch,
 		  (unsigned long long)data->args[0], (unsigned long long)data->args[1],
 		  (unsigned long long)data->args[2], (unsigned long long)data->args[3],
 		  (unsigned long long)data->args[4], (unsigned long long)data->args[5]);
-	diag_note(p->diags, e, nowhere, "the policy: %s; the filter: %s", answer_name(p->arena, expected),
-		  answer_name(p->arena, got));
+	diag_note(p->diags, e, nowhere, "the policy: %s; the filter: %s",
+		  answer_name(p->arena, expected), answer_name(p->arena, got));
 	return false;
 }
 
@@ -153,8 +163,9 @@ static uint32_t word_of(unsigned arg, unsigned half)
 }
 
 /*
- * The words that the decision on `call` may depend on.  That the filter looks at no other proves its answer for
- * every value of the rest, and lets the kernel answer from its bitmap where there are none.
+ * The words that the decision on `call` may depend on.  That the filter looks at no other proves
+ * its answer for every value of the rest, and lets the kernel answer from its bitmap where there
+ * are none.
  */
 static uint32_t words_of(const struct sys_call *call)
 {
@@ -164,26 +175,30 @@ static uint32_t words_of(const struct sys_call *call)
 		const struct sys_clause *c = &call->clause[i];
 
 		for (size_t j = 0; j < c->ntests; j++)
-			words |= word_of(c->test[j].arg, 0) | (c->test[j].width == 64 ? word_of(c->test[j].arg, 1) : 0);
+			words |= word_of(c->test[j].arg, 0) |
+				 (c->test[j].width == 64 ? word_of(c->test[j].arg, 1) : 0);
 		for (unsigned half = 0; c->result.action == SYS_EXEC_ONCE && half < 6; half++)
 			words |= word_of(3 + half / 2, half % 2);
 	}
 	return words;
 }
 
-static bool looks_elsewhere(const struct proof *p, const struct sys_call *call, const struct seccomp_data *data)
+static bool looks_elsewhere(const struct proof *p, const struct sys_call *call,
+			    const struct seccomp_data *data)
 {
-	struct diag *e = diag_error(p->diags, CAVE_PROOF_FAILED, nowhere,
-				    "the %s filter looks at an argument that the policy does not mention",
-				    p->rules->arch_name);
+	struct diag *e =
+		diag_error(p->diags, CAVE_PROOF_FAILED, nowhere,
+			   "the %s filter looks at an argument that the policy does not mention",
+			   p->rules->arch_name);
 
-	diag_note(p->diags, e, nowhere, "call %d%s%s%s", data->nr, call ? " (" : "", call ? call->name : "",
-		  call ? ")" : "");
+	diag_note(p->diags, e, nowhere, "call %d%s%s%s", data->nr, call ? " (" : "",
+		  call ? call->name : "", call ? ")" : "");
 	return false;
 }
 
 /* Runs the filter on one input; `words` are those that it may look at. */
-static bool agree(const struct proof *p, const struct sys_call *call, const struct seccomp_data *data, uint32_t words)
+static bool agree(const struct proof *p, const struct sys_call *call,
+		  const struct seccomp_data *data, uint32_t words)
 {
 	uint32_t looked, expected = policy_answer(p, call, data);
 	uint32_t got = cbpf_run_words(p->insn, p->n, data, &looked);
@@ -193,13 +208,13 @@ static bool agree(const struct proof *p, const struct sys_call *call, const stru
 	return got == expected || report(p, call, data, expected, got);
 }
 
-/* --- boundaries of a word ------------------------------------------------------------------------- */
+/* --- boundaries of a word --------------------------------------------------------------------- */
 
 /*
- * Arguments are taken as 32-bit words, low half first.  A mark is a value of the bits `mask` of a word from which on
- * an answer may be another: because a rule says so, or because the filter compares with it on the way of this call.
- * Between two marks of a whole word neither the policy nor the filter can tell values apart, so one of them stands
- * for all.
+ * Arguments are taken as 32-bit words, low half first.  A mark is a value of the bits `mask` of a
+ * word from which on an answer may be another: because a rule says so, or because the filter
+ * compares with it on the way of this call. Between two marks of a whole word neither the policy
+ * nor the filter can tell values apart, so one of them stands for all.
  */
 enum { WORDS = 2 * SYS_ARGS };
 
@@ -222,7 +237,10 @@ static void push_mark(const struct proof *p, struct marks *m, uint32_t mask, uin
 	*ARENA_PUSH(p->arena, m->item, m->n, m->cap) = (struct mark){ mask, value & mask };
 }
 
-/* From `value` on, something may differ; with a mask, from the next value above or below that it leaves. */
+/*
+ * From `value` on, something may differ; with a mask, from the next value above or below that it
+ * leaves.
+ */
 static void mark_from(const struct proof *p, struct marks *m, uint32_t mask, uint32_t value)
 {
 	push_mark(p, m, mask, value);
@@ -233,7 +251,8 @@ static void mark_from(const struct proof *p, struct marks *m, uint32_t mask, uin
 }
 
 /* The values from `lo` to `hi` of a word; `edges`: these two may be unlike those between them. */
-static void mark_range(const struct proof *p, struct marks *m, uint32_t mask, uint32_t lo, uint32_t hi, bool edges)
+static void mark_range(const struct proof *p, struct marks *m, uint32_t mask, uint32_t lo,
+		       uint32_t hi, bool edges)
 {
 	mark_from(p, m, mask, lo);
 	mark_from(p, m, mask, hi + 1);
@@ -255,11 +274,15 @@ static void mark_test(const struct proof *p, const struct sys_test *t, struct ma
 
 		mark_range(p, words, low, (uint32_t)r->lo, (uint32_t)r->hi, false);
 		if (t->width == 64)
-			mark_range(p, words + 1, high, (uint32_t)(r->lo >> 32), (uint32_t)(r->hi >> 32), true);
+			mark_range(p, words + 1, high, (uint32_t)(r->lo >> 32),
+				   (uint32_t)(r->hi >> 32), true);
 	}
 }
 
-/* Where the filter is while it is followed: at instruction `pc`, with `mask` of word `word` loaded. */
+/*
+ * Where the filter is while it is followed: at instruction `pc`, with `mask` of word `word` loaded.
+ *
+ */
 struct place {
 	size_t pc;
 	uint32_t word, mask;
@@ -287,7 +310,8 @@ static bool jump_taken(const struct sock_filter *f, uint32_t v)
 	}
 }
 
-static void mark_jump(const struct proof *p, struct marks *m, uint32_t mask, const struct sock_filter *f)
+static void mark_jump(const struct proof *p, struct marks *m, uint32_t mask,
+		      const struct sock_filter *f)
 {
 	switch (BPF_OP(f->code)) {
 	case BPF_JSET: push_mark(p, m, mask & f->k, 0); break;
@@ -298,8 +322,8 @@ static void mark_jump(const struct proof *p, struct marks *m, uint32_t mask, con
 }
 
 /* Follows every way that the call can take through the filter, and marks what is compared on it. */
-static void follow(const struct proof *p, const struct seccomp_data *data, struct place at, uint32_t *seen,
-		   struct marks *m)
+static void follow(const struct proof *p, const struct seccomp_data *data, struct place at,
+		   uint32_t *seen, struct marks *m)
 {
 	while (at.pc < p->n && !been_there(seen, &at)) {
 		const struct sock_filter *f = &p->insn[at.pc++];
@@ -315,7 +339,10 @@ static void follow(const struct proof *p, const struct seccomp_data *data, struc
 		} else if (f->code == (BPF_JMP | BPF_JA)) {
 			at.pc += f->k;
 		} else if (jump && at.word < FIRST_ARGUMENT) {
-			at.pc += jump_taken(f, (at.word == 0 ? (uint32_t)data->nr : data->arch) & at.mask) ? f->jt : f->jf;
+			at.pc += jump_taken(f, (at.word == 0 ? (uint32_t)data->nr : data->arch) &
+						       at.mask)
+					 ? f->jt
+					 : f->jf;
 		} else if (jump) {
 			mark_jump(p, &m[at.word - FIRST_ARGUMENT], at.mask, f);
 			follow(p, data, (struct place){ at.pc + f->jt, at.word, at.mask }, seen, m);
@@ -364,7 +391,10 @@ static void without_repeats(struct values *v)
 	v->n = kept;
 }
 
-/* Every value so far with the bits of mask m->item[i] set to each of their values: the marked ones, each bit alone. */
+/*
+ * Every value so far with the bits of mask m->item[i] set to each of their values: the marked ones,
+ * each bit alone.
+ */
 static void combine_mask(const struct proof *p, struct values *all, const struct marks *m, size_t i)
 {
 	struct values own = { NULL, 0, 0 }, combined = { NULL, 0, 0 };
@@ -394,7 +424,10 @@ static bool mask_seen(const struct marks *m, size_t i)
 	return false;
 }
 
-/* What to try for a word: each mask's values crossed with the others', on zeros and on ones; the whole ones as is. */
+/*
+ * What to try for a word: each mask's values crossed with the others', on zeros and on ones; the
+ * whole ones as is.
+ */
 static struct values word_values(const struct proof *p, const struct marks *m)
 {
 	struct values all = { NULL, 0, 0 };
@@ -412,7 +445,7 @@ static struct values word_values(const struct proof *p, const struct marks *m)
 	return all;
 }
 
-/* --- calls ---------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 struct odometer {
 	struct values values[WORDS];
@@ -469,7 +502,10 @@ static void set_token(struct seccomp_data *data)
 		set_word(data, 6 + half, sample_token[half]);
 }
 
-/* The random value, and whatever is wrong in one word alone: any bit of it, and anything that the filter knows. */
+/*
+ * The random value, and whatever is wrong in one word alone: any bit of it, and anything that the
+ * filter knows.
+ */
 static bool prove_token(const struct proof *p, const struct sys_call *call)
 {
 	struct seccomp_data data = { .nr = (int)call->nr, .arch = p->rules->arch };
@@ -550,7 +586,8 @@ static bool prove_holes(const struct proof *p)
 	/* Whatever the filter compares with may be a number that it should not know. */
 	for (size_t i = 0; i < p->n; i++)
 		for (uint32_t nr = p->insn[i].k - 1, n = 0; n < 3; nr++, n++)
-			if (BPF_CLASS(p->insn[i].code) == BPF_JMP && nr >= BEYOND && !prove_hole(p, nr))
+			if (BPF_CLASS(p->insn[i].code) == BPF_JMP && nr >= BEYOND &&
+			    !prove_hole(p, nr))
 				return false;
 	return true;
 }
@@ -565,8 +602,14 @@ static bool prove_foreign(const struct proof *p, uint32_t arch)
 
 static bool prove_architectures(const struct proof *p)
 {
-	static const uint32_t known[] = { AUDIT_ARCH_X86_64, AUDIT_ARCH_I386,	 AUDIT_ARCH_AARCH64, AUDIT_ARCH_ARM,
-					  AUDIT_ARCH_RISCV64, AUDIT_ARCH_RISCV32, 0, UINT32_MAX };
+	static const uint32_t known[] = { AUDIT_ARCH_X86_64,
+					  AUDIT_ARCH_I386,
+					  AUDIT_ARCH_AARCH64,
+					  AUDIT_ARCH_ARM,
+					  AUDIT_ARCH_RISCV64,
+					  AUDIT_ARCH_RISCV32,
+					  0,
+					  UINT32_MAX };
 
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 		if (!prove_foreign(p, known[i]))
@@ -577,11 +620,12 @@ static bool prove_architectures(const struct proof *p)
 	return true;
 }
 
-/* --- patches -------------------------------------------------------------------------------------- */
+/* --- patches ---------------------------------------------------------------------------------- */
 
 static bool malformed(struct diags *d, const struct sys_rules *rules, const char *what)
 {
-	diag_error(d, CAVE_PROOF_FAILED, nowhere, "the %s filter is malformed: %s", rules->arch_name, what);
+	diag_error(d, CAVE_PROOF_FAILED, nowhere, "the %s filter is malformed: %s",
+		   rules->arch_name, what);
 	return false;
 }
 
@@ -603,11 +647,13 @@ static bool complete(struct diags *d, const struct sys_rules *rules, const struc
 
 	for (size_t i = 0; i < f->npatches; i++) {
 		const struct cave_patch *patch = &f->patch[i];
-		bool returns = patch->kind == CAVE_PATCH_RET_METADATA || patch->kind == CAVE_PATCH_RET_SIGNAL;
+		bool returns = patch->kind == CAVE_PATCH_RET_METADATA ||
+			       patch->kind == CAVE_PATCH_RET_SIGNAL;
 		uint16_t code = returns ? BPF_RET | BPF_K : BPF_JMP | BPF_JEQ | BPF_K;
 
-		if (patch->kind >= CAVE_PATCH_KINDS || patch->insn >= f->n || (i && patch->insn <= patch[-1].insn) ||
-		    insn[patch->insn].code != code || insn[patch->insn].k != CAVE_PATCH_UNSET)
+		if (patch->kind >= CAVE_PATCH_KINDS || patch->insn >= f->n ||
+		    (i && patch->insn <= patch[-1].insn) || insn[patch->insn].code != code ||
+		    insn[patch->insn].k != CAVE_PATCH_UNSET)
 			return malformed(d, rules, "a patch is out of place");
 		if (count[patch->kind]++ && patch->kind != CAVE_PATCH_SELF)
 			return malformed(d, rules, "two patches of one kind");
@@ -648,7 +694,8 @@ static bool prove_all(const struct proof *p)
 	return prove_holes(p) && prove_architectures(p);
 }
 
-bool syscalls_prove(struct diags *d, const struct sys_rules *rules, const struct filter_program *filter)
+bool syscalls_prove(struct diags *d, const struct sys_rules *rules,
+		    const struct filter_program *filter)
 {
 	struct arena arena = { NULL };
 	struct proof p = { .diags = d, .arena = &arena, .rules = rules, .n = filter->n };
@@ -656,7 +703,9 @@ bool syscalls_prove(struct diags *d, const struct sys_rules *rules, const struct
 	size_t bad;
 
 	if (!cbpf_check(filter->insn, filter->n, &bad) || !all_plain(filter))
-		return malformed(d, rules, "the kernel would not accept it, or it uses an instruction that is not followed");
+		return malformed(d, rules,
+				 "the kernel would not accept it, or it uses an instruction that "
+				 "is not followed");
 	p.insn = ARENA_ARRAY(&arena, filter->n, struct sock_filter);
 	p.seen = ARENA_ARRAY(&arena, filter->n, uint32_t);
 	memcpy(p.insn, filter->insn, filter->n * sizeof *p.insn);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Syscall lines: checked as they are read, and resolved to clauses together with the built-in sets. */
+/*
+ * Syscall lines: checked as they are read, and resolved to clauses together with the built-in sets.
+ *
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +16,7 @@
 
 static const struct span nowhere;
 
-/* --- checking a user's line ----------------------------------------------------------------------- */
+/* --- checking a user's line ------------------------------------------------------------------- */
 
 static const char *call_candidate(const void *context, size_t i)
 {
@@ -33,10 +36,12 @@ static const char *group_candidate(const void *context, size_t i)
 static void unknown_name(struct diags *d, const struct node *item)
 {
 	bool group = item->text[0] == '@';
-	const char *near = group ? did_you_mean(item->text + 1, group_candidate, NULL) :
-				   did_you_mean(item->text, call_candidate, NULL);
-	struct diag *e = diag_error(d, CAVE_UNKNOWN_NAME, item->name, "'%s' is no %s of the table (%s)", item->text,
-				    group ? "group of system calls" : "system call", syscalls_version);
+	const char *near = group ? did_you_mean(item->text + 1, group_candidate, NULL)
+				 : did_you_mean(item->text, call_candidate, NULL);
+	struct diag *e =
+		diag_error(d, CAVE_UNKNOWN_NAME, item->name, "'%s' is no %s of the table (%s)",
+			   item->text, group ? "group of system calls" : "system call",
+			   syscalls_version);
 
 	if (near)
 		diag_note(d, e, nowhere, "did you mean '%s%s'?", group ? "@" : "", near);
@@ -49,7 +54,8 @@ static bool unsupported(struct diags *d, const struct node *rule)
 
 	for (const struct node *n = rule->kids; n; n = n->next) {
 		if (n->kind == N_WITH)
-			diag_error(d, CAVE_UNSUPPORTED, n->at, "an action of its own for a line is not supported yet");
+			diag_error(d, CAVE_UNSUPPORTED, n->at,
+				   "an action of its own for a line is not supported yet");
 		else if (n->kind == N_LOGGED)
 			diag_error(d, CAVE_UNSUPPORTED, n->at, "'logged' is not supported yet");
 		else if (n->kind == N_SYS_ITEM && n->kids)
@@ -59,7 +65,8 @@ static bool unsupported(struct diags *d, const struct node *rule)
 	return d->errors != before;
 }
 
-static void check_grant(struct diags *d, struct policy *p, const struct node *item, const struct syscall_row *row)
+static void check_grant(struct diags *d, struct policy *p, const struct node *item,
+			const struct syscall_row *row)
 {
 	bool group = item->text[0] == '@';
 	const char *promise;
@@ -68,9 +75,11 @@ static void check_grant(struct diags *d, struct policy *p, const struct node *it
 	switch (syscall_grant(row, &promise)) {
 	case GRANT_METADATA: p->requires_mounts = true; break;
 	case GRANT_NEVER:
-		e = diag_error(d, CAVE_CONTRADICTION, item->name, "%s%s%s cannot be allowed: %s", group ? item->text : "",
-			       group ? ": its member " : "", row->name, promise);
-		diag_note(d, e, nowhere, "no profile can grant it; what the base set allows of it stays as it is");
+		e = diag_error(d, CAVE_CONTRADICTION, item->name, "%s%s%s cannot be allowed: %s",
+			       group ? item->text : "", group ? ": its member " : "", row->name,
+			       promise);
+		diag_note(d, e, nowhere,
+			  "no profile can grant it; what the base set allows of it stays as it is");
 		break;
 	default: break;
 	}
@@ -111,8 +120,8 @@ static void check_item(struct diags *d, struct policy *p, const struct node *ite
 		return;
 	}
 	if (row->nr[SYS_X86_64] < 0)
-		diag_remark(d, item->name, "%s does not exist on %s: the line has no effect there", row->name,
-			    sys_arch_name(SYS_X86_64));
+		diag_remark(d, item->name, "%s does not exist on %s: the line has no effect there",
+			    row->name, sys_arch_name(SYS_X86_64));
 	if (allow)
 		check_grant(d, p, item, row);
 }
@@ -127,7 +136,7 @@ void syscalls_check(struct diags *d, struct policy *p, const struct node *rule)
 			check_item(d, p, n, allow);
 }
 
-/* --- resolving ------------------------------------------------------------------------------------ */
+/* --- resolving -------------------------------------------------------------------------------- */
 
 struct clauses {
 	struct sys_clause *item;
@@ -148,7 +157,10 @@ static void add_clause(struct resolution *r, struct clauses *to, struct sys_clau
 	*ARENA_PUSH(r->arena, to->item, to->n, to->cap) = clause;
 }
 
-/* Built-in text is the compiler's own: an error in it is found by the unit tests, and refuses to compile. */
+/*
+ * Built-in text is the compiler's own: an error in it is found by the unit tests, and refuses to
+ * compile.
+ */
 static bool builtin_error(struct resolution *r, const struct node *n, const char *what)
 {
 	diag_error(r->diags, CAVE_PROOF_FAILED, n->at, "built-in syscall set: %s", what);
@@ -191,7 +203,9 @@ static bool builtin_item(struct resolution *r, const struct node *item, struct s
 		return false;
 	for (size_t i = 0; i < alt.n; i++)
 		add_clause(r, &r->builtin[row - r->rows],
-			   (struct sys_clause){ .result = result, .test = alt.item[i].test, .ntests = alt.item[i].n });
+			   (struct sys_clause){ .result = result,
+						.test = alt.item[i].test,
+						.ntests = alt.item[i].n });
 	return true;
 }
 
@@ -229,7 +243,8 @@ static bool builtin_set(struct resolution *r, enum builtin which)
 
 static bool builtin_sets(struct resolution *r, const struct policy *p)
 {
-	return builtin_set(r, BUILTIN_BASE) && (!policy_has_network(p) || builtin_set(r, BUILTIN_NETWORK)) &&
+	return builtin_set(r, BUILTIN_BASE) &&
+	       (!policy_has_network(p) || builtin_set(r, BUILTIN_NETWORK)) &&
 	       (!policy_grants_proto(p, NET_TCP) || builtin_set(r, BUILTIN_TCP)) &&
 	       (!policy_grants_proto(p, NET_UDP) || builtin_set(r, BUILTIN_UDP));
 }
@@ -271,7 +286,8 @@ static void allow_row(struct resolution *r, size_t row, line_id line)
 	if (grant != GRANT_PLAIN && r->builtin[row].n)
 		allow_conditionally(r, row, line, grant == GRANT_METADATA);
 	else
-		add_clause(r, &r->clauses[row], (struct sys_clause){ .result = { .action = SYS_ALLOW }, .line = line });
+		add_clause(r, &r->clauses[row],
+			   (struct sys_clause){ .result = { .action = SYS_ALLOW }, .line = line });
 }
 
 static void apply_row(struct resolution *r, size_t row, bool allow, line_id line)
@@ -279,7 +295,8 @@ static void apply_row(struct resolution *r, size_t row, bool allow, line_id line
 	if (allow)
 		allow_row(r, row, line);
 	else if (!is_own_exec(&r->rows[row]))
-		add_clause(r, &r->clauses[row], (struct sys_clause){ .result = { SYS_ERRNO, EPERM }, .line = line });
+		add_clause(r, &r->clauses[row],
+			   (struct sys_clause){ .result = { SYS_ERRNO, EPERM }, .line = line });
 }
 
 static void apply_item(struct resolution *r, const struct node *item, bool allow, line_id line)
@@ -320,7 +337,8 @@ static void by_number(struct resolution *r, enum sys_arch arch, struct sys_rules
 		const struct clauses *c = row_of[nr] ? &r->clauses[row_of[nr] - 1] : NULL;
 
 		if (c)
-			call[n++] = (struct sys_call){ nr, r->rows[row_of[nr] - 1].name, c->item, c->n };
+			call[n++] = (struct sys_call){ nr, r->rows[row_of[nr] - 1].name, c->item,
+						       c->n };
 	}
 	*out = (struct sys_rules){
 		.arch = sys_arch_audit(arch),
@@ -332,7 +350,8 @@ static void by_number(struct resolution *r, enum sys_arch arch, struct sys_rules
 	};
 }
 
-bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, struct sys_rules *out)
+bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p,
+		      struct sys_rules *out)
 {
 	struct resolution r = { .diags = d, .arena = a };
 

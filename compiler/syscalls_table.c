@@ -12,12 +12,15 @@
 const char syscalls_version[] = "Linux " SYSCALLS_VERSION;
 
 static const char *const groups[] = {
-	"base",	     "control",	 "debug",   "file",    "identity",   "ipc",	 "keyring",
-	"memory",    "metadata", "namespace", "network", "obsolete", "poll",	 "privileged",
-	"process",   "ring",	 "sandbox", "signal",  "thread",     "time",
+	"base",	   "control",  "debug",	    "file",    "identity", "ipc",  "keyring",
+	"memory",  "metadata", "namespace", "network", "obsolete", "poll", "privileged",
+	"process", "ring",     "sandbox",   "signal",  "thread",   "time",
 };
 
-enum { ROWS = sizeof syscall_rows / sizeof syscall_rows[0], GROUPS = sizeof groups / sizeof groups[0] };
+enum {
+	ROWS = sizeof syscall_rows / sizeof syscall_rows[0],
+	GROUPS = sizeof groups / sizeof groups[0]
+};
 
 const struct syscall_row *syscall_table(size_t *n)
 {
