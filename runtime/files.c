@@ -33,7 +33,7 @@ struct preparation {
 
 /* One grant, opened. */
 struct grant {
-	const char *path; /* as it is shown */
+	const char *path; /* as it is opened */
 	unsigned flags; /* CAVE_FILE_* */
 	bool execute;
 	bool direct; /* opened in /proc by a path without links */
@@ -46,6 +46,16 @@ int landlock_abi(void)
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LL_CREATE_RULESET_VERSION);
 
 	return abi < 0 ? 0 : (int)abi;
+}
+
+/* A path of the workspace is shown as the profile spells it. */
+static const char *shown(struct preparation *p, const struct grant *g)
+{
+	bool whole = !*g->path || !strcmp(g->path, ".");
+
+	if (!(g->flags & CAVE_FILE_WORKSPACE))
+		return g->path;
+	return whole ? "workspace" : memory_printf(p->memory, "workspace/%s", g->path);
 }
 
 /* --- rights --------------------------------------------------------------------------------------- */
@@ -106,7 +116,7 @@ static bool add_rule(struct preparation *p, const struct grant *g)
 	attr.allowed_access = S_ISDIR(g->st.st_mode) ? folder_rights(g) : file_rights(g);
 	attr.allowed_access &= handled(p->request->landlock_abi);
 	if (syscall(SYS_landlock_add_rule, p->files->ruleset, LL_RULE_PATH_BENEATH, &attr, 0))
-		return refuse_errno(p->refusal, CAVE_FAILED, errno, "landlock_add_rule for %s", g->path);
+		return refuse_errno(p->refusal, CAVE_FAILED, errno, "landlock_add_rule for %s", shown(p, g));
 	return true;
 }
 
@@ -152,16 +162,16 @@ static bool add_writable(struct preparation *p, const struct grant *g)
 
 	if (!path)
 		return refuse(p->refusal, CAVE_FAILED, "the write grant %s has no path that can be known",
-			      g->path);
+			      shown(p, g));
 	if (!find_kernel_mount(p, path, &point))
 		return false;
 	if (is_kernel_file(g->fd) || point)
 		return refuse(p->refusal, CAVE_FAILED,
-			      "the write grant %s reaches %s, a file system of the kernel", g->path,
+			      "the write grant %s reaches %s, a file system of the kernel", shown(p, g),
 			      point ? point : path);
 	if (covers_artefact(p, g, path))
 		return refuse(p->refusal, CAVE_FAILED,
-			      "the write grant %s covers the policy itself, which binds the tool", g->path);
+			      "the write grant %s covers the policy itself, which binds the tool", shown(p, g));
 	/* Shorter paths first: what lies in a folder is put in place after the folder. */
 	while (at && strlen(f->writable[at - 1].path) > strlen(path)) {
 		f->writable[at] = f->writable[at - 1];
@@ -184,7 +194,7 @@ static bool add_own(struct preparation *p, const struct grant *g, const char *pa
 {
 	if (g->flags & CAVE_FILE_WRITE)
 		return refuse(p->refusal, CAVE_FAILED,
-			      "the write grant %s reaches /proc, a file system of the kernel", g->path);
+			      "the write grant %s reaches /proc, a file system of the kernel", shown(p, g));
 	p->files->own[p->files->nown++] = (struct own_path){ path, folder_rights(g) };
 	return true;
 }
@@ -224,12 +234,12 @@ static bool judge(struct preparation *p, const struct grant *g)
 	if (own)
 		return add_own(p, g, own);
 	if (g->st.st_dev == p->root.st_dev && g->st.st_ino == p->root.st_ino)
-		return refuse(p->refusal, CAVE_READ_ROOT, "the grant %s is the whole machine, /", g->path);
+		return refuse(p->refusal, CAVE_READ_ROOT, "the grant %s is the whole machine, /", shown(p, g));
 	if (g->execute && is_writable(p, g))
 		return refuse_program(p->refusal, EACCES, g->path,
 				      "it lies in a write grant, where nothing is executed");
 	if (g->flags & CAVE_FILE_WRITE && S_ISBLK(g->st.st_mode))
-		return refuse(p->refusal, CAVE_FAILED, "the write grant %s is a block device", g->path);
+		return refuse(p->refusal, CAVE_FAILED, "the write grant %s is a block device", shown(p, g));
 	/* A device is written through a read-only mount as well; a nodev one would close it. */
 	if (g->flags & CAVE_FILE_WRITE && !S_ISCHR(g->st.st_mode) && !add_writable(p, g))
 		return false;
@@ -243,11 +253,11 @@ static bool open_failed(struct preparation *p, const struct grant *g, int error)
 		return true;
 	if (error == EXDEV && g->flags & (CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE))
 		return refuse(p->refusal, CAVE_READ_ESCAPES,
-			      "the grant %s leads out of the folder that it is relative to", g->path);
+			      "the grant %s leads out of the folder that it is relative to", shown(p, g));
 	if (error == ELOOP)
 		return refuse_errno(p->refusal, CAVE_FAILED, error,
-				    "the grant %s leads through a link of /proc, or in a circle", g->path);
-	return refuse_errno(p->refusal, CAVE_FAILED, error, "cannot open the grant %s", g->path);
+				    "the grant %s leads through a link of /proc, or in a circle", shown(p, g));
+	return refuse_errno(p->refusal, CAVE_FAILED, error, "cannot open the grant %s", shown(p, g));
 }
 
 /*
@@ -283,7 +293,7 @@ static bool add_grant(struct preparation *p, struct grant *g, int base)
 	if (g->fd < 0)
 		return open_failed(p, g, errno);
 	if (fstat(g->fd, &g->st))
-		ok = refuse_errno(p->refusal, CAVE_FAILED, errno, "the grant %s", g->path);
+		ok = refuse_errno(p->refusal, CAVE_FAILED, errno, "the grant %s", shown(p, g));
 	else
 		ok = judge(p, g);
 	close(g->fd);

@@ -257,8 +257,10 @@ static bool examine(struct memory *m, struct program *p, const char *search, boo
 	if (error)
 		return refuse_program(r, error, p->path, NULL);
 	fd = open(p->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno != EACCES)
+		return refuse_errno(r, CAVE_FAILED, errno, "cannot read %s", p->path);
 	if (fd < 0)
-		return refuse_program(r, errno, p->path, "it must be readable as well");
+		return refuse_program(r, EACCES, p->path, "it must be readable as well");
 	n = read(fd, head, sizeof head);
 	*done = n < 2 || head[0] != '#' || head[1] != '!';
 	if (n < 0)
