@@ -74,7 +74,6 @@ static bool operands_valid(const struct sock_filter *f, size_t left)
 
 /*
  * Follows which of the 16 memory cells are written on every path; a load of another one is refused.
- *
  */
 static bool memory_valid(const struct sock_filter *insn, size_t n, size_t *bad)
 {

@@ -592,7 +592,6 @@ static struct step *build_new(struct generator *g, const struct state *s, uint8_
 
 /*
  * The decision that is left in state `s`, with word `loaded` of the arguments in the accumulator.
- *
  */
 static struct step *build(struct generator *g, struct state s, uint8_t loaded)
 {

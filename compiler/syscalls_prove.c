@@ -281,7 +281,6 @@ static void mark_test(const struct proof *p, const struct sys_test *t, struct ma
 
 /*
  * Where the filter is while it is followed: at instruction `pc`, with `mask` of word `word` loaded.
- *
  */
 struct place {
 	size_t pc;

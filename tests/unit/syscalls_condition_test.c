@@ -134,7 +134,6 @@ enum { EDGES = sizeof edge / sizeof edge[0] };
 
 /*
  * Each of the first two arguments at each edge, with something and with nothing in the upper half.
- *
  */
 static bool agrees(const struct accepted *c, const struct alternatives *alt)
 {
