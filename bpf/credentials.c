@@ -24,9 +24,12 @@ static const char *const denied_names[] = {
 static const char *const excepted_names[] = { "HOME", "PATH", "PWD", "SHELL" };
 
 /* Where in a name the word must stand. */
-static const char *const looks_anywhere[] = { "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY",
-					      "PRIVATE_KEY", "ACCESS_KEY" };
-static const char *const looks_at_end[] = { "_KEY", "_KEYS", "_PASS", "_PW", "_PWD", "_AUTH", "_PAT", "_COOKIE", "_CERT", "_DSN" };
+static const char *const looks_anywhere[] = {
+	"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE_KEY", "ACCESS_KEY",
+};
+static const char *const looks_at_end[] = {
+	"_KEY", "_KEYS", "_PASS", "_PW", "_PWD", "_AUTH", "_PAT", "_COOKIE", "_CERT", "_DSN",
+};
 static const char *const looks_whole[] = { "KEY", "AUTH", "PASS", "COOKIE", "PGPASSFILE", "DATABASE_URL" };
 
 const struct credential *credentials_builtin(size_t *n)

@@ -55,6 +55,18 @@ struct net_set {
 	size_t nportsets;
 };
 
+/* True if any destination of this protocol is reached. */
+static inline bool net_set_reaches(const struct net_set *s, enum net_proto proto)
+{
+	return s->cell[proto][NET_V4].n || s->cell[proto][NET_V6].n;
+}
+
+/* True if the set is empty: no network at all, and no egress programs. */
+static inline bool net_set_empty(const struct net_set *s)
+{
+	return !net_set_reaches(s, NET_TCP) && !net_set_reaches(s, NET_UDP);
+}
+
 static inline int net_addr_cmp(struct net_addr a, struct net_addr b)
 {
 	if (a.hi != b.hi)

@@ -66,7 +66,7 @@ static void resolve(struct compile *c, const struct resolve_options *o, uint32_t
 	}
 	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
 	if (!c->diags.errors)
-		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->rules);
+		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, &c->rules);
 }
 
 static void too_long(struct compile *c, const struct gen_error *error, const char *what)
@@ -84,7 +84,7 @@ static void generate(struct compile *c)
 {
 	struct gen_error error = { 0 };
 
-	c->has_hooks = policy_has_network(&c->policy);
+	c->has_hooks = !net_set_empty(&c->set);
 	if (!seccomp_generate(&c->arena, &c->rules, &c->filter, &error))
 		too_long(c, &error, "the syscall filter");
 	else

@@ -83,6 +83,15 @@ static void print_place(FILE *to, const struct diags *d, struct span at)
 	fprintf(to, ":%u:%u: ", line, column);
 }
 
+/* True if a secret stands on the line that begins at `start`: then no error on it may show the line. */
+static bool is_secret_line(const struct diags *d, uint32_t file, uint32_t start, uint32_t end)
+{
+	for (const struct diag *i = d->first; i; i = i->next)
+		if (i->secret && i->at.file == file && i->at.begin >= start && i->at.begin <= end)
+			return true;
+	return false;
+}
+
 /* The source line, and a caret line under the part that is meant. */
 static void print_source(FILE *to, const struct diags *d, struct span at)
 {
@@ -97,7 +106,7 @@ static void print_source(FILE *to, const struct diags *d, struct span at)
 	while (end < f->text + f->size && *end != '\n')
 		end++;
 	length = (size_t)(end - start);
-	if (length > MAX_LINE || (size_t)(begin - start) >= MAX_LINE)
+	if (length > MAX_LINE || is_secret_line(d, at.file, (uint32_t)(start - f->text), (uint32_t)(end - f->text)))
 		return;
 	fputs("    ", to);
 	put_text(to, start, length);
@@ -131,8 +140,7 @@ static void print_one(FILE *to, const struct diags *d, const struct diag *diag)
 	if (diag->code)
 		fprintf(to, " [%s]", cave_code_name(diag->code));
 	fputc('\n', to);
-	if (!diag->secret)
-		print_source(to, d, diag->at);
+	print_source(to, d, diag->at);
 	print_included(to, d, diag->at);
 	for (const struct diag_note *n = diag->notes; n; n = n->next) {
 		fputs("    ", to);

@@ -98,7 +98,9 @@ void disasm_filter(const struct sock_filter *insn, size_t at, char out[DISASM_SI
 
 /* --- eBPF --- */
 
-static const char *const alu_operator[] = { "+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=" };
+static const char *const alu_operator[] = {
+	"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=",
+};
 static const char *const jump_operator[] = { "",   "==", ">",	 ">=",	"&",   "!=", "s>", "s>=",
 					      "call", "exit", "<", "<=", "s<", "s<=" };
 

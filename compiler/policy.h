@@ -62,21 +62,4 @@ struct policy {
 	bool requires_mounts; /* see CAVE_REQUIRE_MOUNTS */
 };
 
-/* True if the policy reaches any network at all (an allow rule exists): the egress programs are needed. */
-static inline bool policy_has_network(const struct policy *p)
-{
-	for (size_t i = 0; i < p->nnet_rules; i++)
-		if (p->net_rule[i].allow)
-			return true;
-	return false;
-}
-
-static inline bool policy_grants_proto(const struct policy *p, enum net_proto proto)
-{
-	for (size_t i = 0; i < p->nnet_rules; i++)
-		if (p->net_rule[i].allow && p->net_rule[i].proto[proto])
-			return true;
-	return false;
-}
-
 #endif

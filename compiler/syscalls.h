@@ -21,7 +21,8 @@ void syscalls_check(struct diags *d, struct policy *p, const struct node *rule);
  * The rules of the policy: the base set (if p->base_syscalls), what the network grants add to it, and the
  * profile's own lines.
  */
-bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, struct sys_rules *out);
+bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
+		      struct sys_rules *out);
 
 /*
  * Interprets the filter on every number of the table, holes, numbers past it, x32 and foreign architectures,

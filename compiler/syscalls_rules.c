@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Syscall lines: checked as they are read, and resolved to clauses together with the built-in sets.
- *
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -241,12 +240,11 @@ static bool builtin_set(struct resolution *r, enum builtin which)
 	return true;
 }
 
-static bool builtin_sets(struct resolution *r, const struct policy *p)
+static bool builtin_sets(struct resolution *r, const struct net_set *set)
 {
-	return builtin_set(r, BUILTIN_BASE) &&
-	       (!policy_has_network(p) || builtin_set(r, BUILTIN_NETWORK)) &&
-	       (!policy_grants_proto(p, NET_TCP) || builtin_set(r, BUILTIN_TCP)) &&
-	       (!policy_grants_proto(p, NET_UDP) || builtin_set(r, BUILTIN_UDP));
+	return builtin_set(r, BUILTIN_BASE) && (net_set_empty(set) || builtin_set(r, BUILTIN_NETWORK)) &&
+	       (!net_set_reaches(set, NET_TCP) || builtin_set(r, BUILTIN_TCP)) &&
+	       (!net_set_reaches(set, NET_UDP) || builtin_set(r, BUILTIN_UDP));
 }
 
 /* The runtime's own start of the tool is no affair of the profile's lines. */
@@ -350,7 +348,7 @@ static void by_number(struct resolution *r, enum sys_arch arch, struct sys_rules
 	};
 }
 
-bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p,
+bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
 		      struct sys_rules *out)
 {
 	struct resolution r = { .diags = d, .arena = a };
@@ -358,7 +356,7 @@ bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p,
 	r.rows = syscall_table(&r.nrows);
 	r.builtin = ARENA_ARRAY(a, r.nrows, struct clauses);
 	r.clauses = ARENA_ARRAY(a, r.nrows, struct clauses);
-	if (!builtin_sets(&r, p))
+	if (!builtin_sets(&r, set))
 		return false;
 	start_with_base(&r, p);
 	for (size_t i = 0; i < p->nsys_rules; i++)

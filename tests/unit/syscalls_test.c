@@ -39,7 +39,8 @@ struct compiled {
 	struct sources sources;
 	struct diags diags;
 	struct policy policy;
-	struct net_rule grant[NET_PROTOS];
+	struct net_set set;
+	struct net_interval reached;
 	struct sys_rules rules;
 	struct filter_program filter;
 	bool ok; /* resolved, generated, proved */
@@ -92,14 +93,10 @@ static struct compiled *compile(const char *text, bool tcp, bool udp)
 	sources_init(&c->sources, &c->arena);
 	diags_init(&c->diags, &c->sources);
 	c->policy.base_syscalls = true;
-	c->policy.net_rule = c->grant;
-	for (int i = 0; i < NET_PROTOS; i++)
-		if (i == NET_TCP ? tcp : udp) {
-			c->grant[c->policy.nnet_rules].allow = true;
-			c->grant[c->policy.nnet_rules++].proto[i] = true;
-		}
+	c->set.cell[NET_TCP][NET_V4] = (struct net_cell){ &c->reached, tcp };
+	c->set.cell[NET_UDP][NET_V4] = (struct net_cell){ &c->reached, udp };
 	read_lines(c, text);
-	c->ok = syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->rules) &&
+	c->ok = syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, &c->rules) &&
 		seccomp_generate(&c->arena, &c->rules, &c->filter, &e) &&
 		syscalls_prove(&c->diags, &c->rules, &c->filter);
 	if (!c->ok)
