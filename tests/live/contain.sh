@@ -187,6 +187,7 @@ processes() {
 	blocked proc-read $$ environ
 	allowed proc-read self maps
 	refused death-signal
+	refused dumpable 0
 	for signal in 0 15; do
 		blocked kill "$victim" $signal
 		blocked tgkill "$victim" $signal
@@ -351,6 +352,27 @@ descriptors() {
 	expect "$kind: but the one that is kept" "$(report)" = "$(printf 'fd 0\nfd 1\nfd 2\nfd 7')"
 	keep 7 "$bin/probe" descriptors 7<"$home/outside"
 	expect "$kind: a folder cannot be kept" "$status" = 125
+	keep 7 "$bin/probe" descriptors 7</dev/null
+	expect "$kind: the null device can" "$status" = 0
+	keep 7 "$bin/probe" descriptors 7</dev/zero
+	expect "$kind: another device cannot" "$status" = 125
+	keep 7 "$bin/probe" descriptors 7<<END
+a pipe or a file
+END
+	expect "$kind: a pipe can" "$status" = 0
+	status=0
+	as "$bin/caverun" --workspace "$home/workspace" "$home/p.bpf" -- "$bin/probe" descriptors <"$home" >"$work/out" 2>&1 ||
+		status=$?
+	expect "$kind: a folder for standard input is refused" "$status" = 125
+	run as "$python" -c "import os,sys
+os.dup2(os.open(sys.argv[1], os.O_PATH), 7); os.set_inheritable(7,True); os.execv(sys.argv[2],sys.argv[2:])" \
+		"$home/outside/file" "$bin/caverun" --keep-fd 7 --workspace "$home/workspace" "$home/p.bpf" -- \
+		"$bin/probe" descriptors
+	expect "$kind: a descriptor that only names a file cannot be kept" "$status" = 125
+	run as "$python" -c "import os,socket,sys
+s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); os.dup2(s.fileno(),0); os.execv(sys.argv[1],sys.argv[1:])" \
+		"$bin/caverun" --workspace "$home/workspace" "$home/p.bpf" -- "$bin/probe" descriptors
+	expect "$kind: a socket for standard input is refused" "$status" = 125
 	keep 9 "$bin/probe" descriptors
 	expect "$kind: nor what is not open" "$status" = 125
 	for socket in 'AF_INET,socket.SOCK_DGRAM' 'AF_INET,socket.SOCK_STREAM' 'AF_UNIX,socket.SOCK_DGRAM' \

@@ -63,6 +63,8 @@ with tempfile.NamedTemporaryFile(dir=".") as f:
     f.write(zlib.compress(json.dumps([1]).encode())); f.flush()
 a, b = socket.socketpair(); a.sendall(b"x"); assert b.recv(1) == b"x"
 assert len(hashlib.sha256(random.randbytes(3)).digest()) == 32
+assert ssl.create_default_context().cert_store_stats()["x509_ca"] > 0
+assert socket.getaddrinfo("localhost", 80, type=socket.SOCK_STREAM)
 try:
     socket.create_connection(("127.0.0.1", 17801), 1)
 except PermissionError:
@@ -148,6 +150,10 @@ suite() {
 	expect_status "$kind: git commit" 0 with tool -- git -C repo -c user.name=n -c user.email=e \
 		-c maintenance.auto=false commit -q --allow-empty -m m
 	expect_output "$kind: git log" m with tool -- git -C repo --no-pager log --format=%s
+	expect_output "$kind: perl" 6 with tool -- perl -e 'open my $f, ">", "perl.txt" or die; print 2 * 3'
+	expect_output "$kind: awk" 3 with tool -- awk 'BEGIN { print 1 + 2 }'
+	expect_status "$kind: gzip" 0 with tool -- gzip -k file
+	expect_output "$kind: find" ./repo/.git/HEAD with tool -- find . -name HEAD -path './repo/.git/HEAD'
 	expect_status "$kind: curl reads a file" 0 with tool -- curl -s "file://$w/file"
 	[ "$kind" = root ] || return 0
 
