@@ -20,6 +20,7 @@
 
 #include "bpf/vm.h"
 #include "compiler/egress_addr.h"
+#include "compiler/egress_reference.h"
 
 enum {
 	FULL_CROSS = 512,
@@ -29,12 +30,6 @@ enum {
 	MPTCP = 262,
 	SYN = 0x02,
 	ACK = 0x10,
-};
-
-struct point {
-	enum net_family family;
-	struct net_addr addr;
-	uint16_t port; /* one that it, or what it could be mistaken for, may be granted with */
 };
 
 struct points {
@@ -67,7 +62,9 @@ struct prover {
 	const struct hook_program *hook;
 	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
 	struct sample sample[NET_PROTOS][NET_FAMILIES];
-	struct ports ports; /* of the address at hand */
+	struct reference ref;
+	struct rule_list near, holding, holding_raw; /* of the address at hand */
+	struct ports ports;
 	struct net_addr *teredo;
 	size_t nteredo;
 	struct wire leaving[NET_PROTOS][NET_FAMILIES]; /* packets that say nothing but their protocol */
@@ -81,125 +78,6 @@ static const char *const hook_name[] = {
 };
 
 static const int proto_number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
-
-/* --- what the rules say -------------------------------------------------------------------------- */
-
-static inline bool holds(const struct net_operand *o, struct point at)
-{
-	return o->family == at.family && net_addr_cmp(o->lo, at.addr) <= 0 &&
-	       net_addr_cmp(at.addr, o->hi) <= 0;
-}
-
-/* The IPv4 addresses that an IPv6 address carries: none, one, or the server and the client of Teredo. */
-static size_t carried(struct point at, struct point out[2])
-{
-	uint64_t hi = at.addr.hi, lo = at.addr.lo;
-	uint32_t v4[2];
-	size_t n = 1;
-
-	if (at.family != NET_V6)
-		return 0;
-	v4[0] = (uint32_t)lo;
-	if (hi == 0 && lo > 1 && lo <= 0xffffffff) {
-		/* compatible */
-	} else if (hi == 0x0064ff9b00000000 && lo <= 0xffffffff) {
-		/* NAT64 */
-	} else if (hi >> 48 == 0x2002) {
-		v4[0] = (uint32_t)(hi >> 16);
-	} else if (hi >> 32 == 0x20010000) {
-		v4[0] = (uint32_t)hi;
-		v4[1] = ~(uint32_t)lo;
-		n = 2;
-	} else {
-		return 0;
-	}
-	for (size_t i = 0; i < n; i++)
-		out[i] = (struct point){ .family = NET_V4, .addr = { 0, v4[i] } };
-	return n;
-}
-
-/* True if one of the operands of a deny holds the address or what it carries. */
-static bool denies_address(const struct net_rule *r, struct point at)
-{
-	struct point inner[2];
-	size_t n = carried(at, inner);
-
-	for (size_t i = 0; i < r->nto; i++) {
-		if (holds(&r->to[i], at))
-			return true;
-		for (size_t k = 0; k < n; k++)
-			if (holds(&r->to[i], inner[k]))
-				return true;
-	}
-	return !r->nto;
-}
-
-static bool allows_address(const struct net_rule *r, struct point at)
-{
-	bool to = false;
-
-	for (size_t i = 0; i < r->nto && !to; i++)
-		to = holds(&r->to[i], at);
-	for (size_t i = 0; i < r->nexcept && to; i++)
-		to = !holds(&r->except[i], at);
-	return to;
-}
-
-static bool concerns_port(const struct net_rule *r, uint16_t port)
-{
-	for (size_t i = 0; i < r->nports; i++)
-		if (r->port[i].lo <= port && port <= r->port[i].hi)
-			return true;
-	return !r->allow && !r->nports;
-}
-
-static bool concerns_proto(const struct net_rule *r, int proto)
-{
-	if (!r->allow && !r->proto[NET_TCP] && !r->proto[NET_UDP])
-		return true;
-	return r->proto[proto];
-}
-
-/* IPv4-mapped IPv6 is IPv4. */
-static struct point normal(struct point at)
-{
-	if (at.family == NET_V6 && at.addr.hi == 0 && at.addr.lo >> 32 == 0xffff)
-		return (struct point){ .family = NET_V4, .addr = { 0, (uint32_t)at.addr.lo } };
-	return at;
-}
-
-/* The rules that hold an address, so that its ports need not look at all of them. */
-struct near {
-	const struct net_rule **rule;
-	size_t n;
-};
-
-static void find_near(const struct policy *p, struct point at, struct near *near)
-{
-	near->n = 0;
-	for (size_t i = 0; i < p->nnet_rules; i++) {
-		const struct net_rule *r = &p->net_rule[i];
-
-		if (r->allow ? allows_address(r, at) : denies_address(r, at))
-			near->rule[near->n++] = r;
-	}
-}
-
-static bool allowed(const struct near *near, int proto, uint16_t port)
-{
-	bool allow = false;
-
-	for (size_t i = 0; i < near->n; i++) {
-		const struct net_rule *r = near->rule[i];
-
-		if (!port || !concerns_proto(r, proto) || !concerns_port(r, port))
-			continue;
-		if (!r->allow)
-			return false;
-		allow = true;
-	}
-	return allow;
-}
 
 /* --- asking a program ---------------------------------------------------------------------------- */
 
@@ -339,7 +217,7 @@ static struct __sk_buff peer_context(struct point peer, uint16_t port)
 static void ask_egress(struct prover *v, int proto, struct point peer, uint16_t port, bool want)
 {
 	const struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], peer, port, "as a socket's peer" };
-	const struct wire *w = &v->leaving[proto][normal(peer).family];
+	const struct wire *w = &v->leaving[proto][reference_normal(peer).family];
 	struct __sk_buff ctx = peer_context(peer, port);
 
 	/* No peer: an unconnected datagram, which sendmsg has judged. */
@@ -366,7 +244,7 @@ static struct point mapped(struct point v4)
 
 static bool is_unspecified(struct point at)
 {
-	struct point n = normal(at);
+	struct point n = reference_normal(at);
 
 	return !n.addr.hi && !n.addr.lo;
 }
@@ -375,7 +253,7 @@ static bool is_unspecified(struct point at)
 static struct point destination(struct point at)
 {
 	if (is_unspecified(at))
-		at.addr.lo |= normal(at).family == NET_V4 ? 0x7f000001 : 1;
+		at.addr.lo |= reference_normal(at).family == NET_V4 ? 0x7f000001 : 1;
 	return at;
 }
 
@@ -417,14 +295,15 @@ static void remember(struct prover *v, int proto, struct point at, uint16_t port
 }
 
 /* One destination in every hook and spelling. */
-static void ask_destination(struct prover *v, const struct near *near, const struct near *near_raw,
+static void ask_destination(struct prover *v, const struct rule_list *holding,
+			    const struct rule_list *holding_raw,
 			    struct point at, uint16_t port)
 {
 	bool to[NET_PROTOS], raw[NET_PROTOS];
 
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
-		to[proto] = allowed(near, proto, port);
-		raw[proto] = allowed(near_raw, proto, port);
+		to[proto] = reference_allows(holding, proto, port);
+		raw[proto] = reference_allows(holding_raw, proto, port);
 	}
 	ask_spelling(v, at, port, to, raw);
 	if (at.family == NET_V4)
@@ -437,7 +316,7 @@ static void ask_destination(struct prover *v, const struct near *near, const str
 static void add_point(struct prover *v, struct points *to, enum net_family family, struct net_addr a,
 		      uint16_t port)
 {
-	struct point at = normal((struct point){ .family = family, .addr = a });
+	struct point at = reference_normal((struct point){ .family = family, .addr = a });
 
 	at.port = port;
 	*ARENA_PUSH(v->a, to->item, to->n, to->cap) = at;
@@ -550,16 +429,12 @@ static void add_lookalikes(struct prover *v, struct points *to, uint64_t v4, uin
 }
 
 /* The first port of an allow that holds the address; 0 if there is none. */
-static uint16_t port_towards(const struct policy *p, enum net_family family, struct net_addr addr)
+static uint16_t port_towards(struct prover *v, enum net_family family, struct net_addr addr)
 {
-	const struct point at = { .family = family, .addr = addr };
-
-	for (size_t i = 0; i < p->nnet_rules; i++) {
-		const struct net_rule *r = &p->net_rule[i];
-
-		if (r->allow && r->nports && allows_address(r, at))
-			return r->port[0].lo;
-	}
+	reference_holding(&v->ref, (struct point){ .family = family, .addr = addr }, &v->near);
+	for (size_t i = 0; i < v->near.n; i++)
+		if (v->near.rule[i]->allow && v->near.rule[i]->nports)
+			return v->near.rule[i]->port[0].lo;
 	return 0;
 }
 
@@ -606,10 +481,10 @@ static void add_fixed(struct prover *v, struct points *to)
 static void add_loopback_lookalikes(struct prover *v, struct points *to)
 {
 	const struct net_addr loopback4 = { 0, 0x7f000001 }, loopback6 = { 0, 1 };
-	uint16_t port = port_towards(v->p, NET_V4, loopback4);
+	uint16_t port = port_towards(v, NET_V4, loopback4);
 
 	if (!port)
-		port = port_towards(v->p, NET_V6, loopback6);
+		port = port_towards(v, NET_V6, loopback6);
 	if (!port)
 		port = some_port(v->p);
 	add_lookalikes(v, to, 0, port);
@@ -702,47 +577,17 @@ static void finish_ports(struct ports *ports)
 	ports->n = kept + 1;
 }
 
-/* Where an address and its neighbours are, and what it carries. */
-struct place {
-	struct point at, before, after, inner[2];
-	size_t ninner;
-};
-
-static struct place place_of(struct point at)
-{
-	struct place w = { .at = at, .before = at, .after = at };
-
-	w.before.addr = addr_previous(at.addr);
-	w.after.addr = addr_next(at.addr);
-	w.ninner = carried(at, w.inner);
-	return w;
-}
-
-static bool is_near(const struct net_operand *o, const struct place *w)
-{
-	if (o->family != w->at.family)
-		return (w->ninner > 0 && holds(o, w->inner[0])) || (w->ninner > 1 && holds(o, w->inner[1]));
-	return holds(o, w->at) || holds(o, w->before) || holds(o, w->after);
-}
-
-/*
- * The ports of the rules with an operand that holds the address (or one it carries), or a neighbour of it; with
- * `firsts`, only the first of every range.
- */
+/* The ports of the rules near an address; with `firsts`, only the first of every range. */
 static void near_ports(struct prover *v, struct ports *ports, struct point at, bool firsts)
 {
-	struct place w = place_of(at);
-
 	ports->n = 0;
-	for (size_t i = 0; i < v->p->nnet_rules; i++) {
-		const struct net_rule *r = &v->p->net_rule[i];
-		bool near = !r->nto;
+	reference_touching(&v->ref, at, &v->near);
+	for (size_t i = 0; i < v->near.n; i++) {
+		const struct net_rule *r = v->near.rule[i];
 
-		for (size_t k = 0; k < r->nto && !near; k++)
-			near = is_near(&r->to[k], &w);
-		for (size_t k = 0; k < r->nports && near && firsts; k++)
+		for (size_t k = 0; k < r->nports && firsts; k++)
 			add_port(v, ports, r->port[k].lo);
-		if (near && !firsts)
+		if (!firsts)
 			add_rule_ports(v, ports, r);
 	}
 	finish_ports(ports);
@@ -753,7 +598,7 @@ static const struct ports *ports_for(struct prover *v, struct point at, bool hel
 {
 	if (all)
 		return all;
-	near_ports(v, &v->ports, normal(destination(at)), !held);
+	near_ports(v, &v->ports, reference_normal(destination(at)), !held);
 	for (size_t i = 0; i < v->ports.n; i++)
 		if (v->ports.item[i] == at.port)
 			return &v->ports;
@@ -761,40 +606,38 @@ static const struct ports *ports_for(struct prover *v, struct point at, bool hel
 	return &v->ports;
 }
 
-static void ask_point(struct prover *v, struct near near[2], struct point at, const struct ports *all)
+static void ask_point(struct prover *v, struct point at, const struct ports *all)
 {
-	const struct near *raw = &near[0];
+	const struct rule_list *raw = &v->holding;
 	const struct ports *ports;
 
-	find_near(v->p, normal(destination(at)), &near[0]);
+	reference_holding(&v->ref, reference_normal(destination(at)), &v->holding);
 	if (is_unspecified(at)) {
-		find_near(v->p, at, &near[1]);
-		raw = &near[1];
+		reference_holding(&v->ref, at, &v->holding_raw);
+		raw = &v->holding_raw;
 	}
-	ports = ports_for(v, at, near[0].n || raw->n, all);
+	ports = ports_for(v, at, v->holding.n || raw->n, all);
 	for (size_t i = 0; i < ports->n && !v->failed; i++)
-		ask_destination(v, &near[0], raw, at, ports->item[i]);
+		ask_destination(v, &v->holding, raw, at, ports->item[i]);
 }
 
 /* Which protocols are granted at all, and a destination of each. */
-static void find_samples(struct prover *v, struct near *near, const struct points *points)
+static void find_samples(struct prover *v, const struct points *points)
 {
-	struct ports ports = { 0 };
-
 	for (size_t i = 0; i < points->n; i++) {
-		find_near(v->p, points->item[i], near);
-		if (!near->n)
+		reference_holding(&v->ref, points->item[i], &v->holding);
+		if (!v->holding.n)
 			continue;
-		near_ports(v, &ports, points->item[i], false);
-		for (size_t k = 0; k < ports.n; k++)
+		near_ports(v, &v->ports, points->item[i], false);
+		for (size_t k = 0; k < v->ports.n; k++)
 			for (int proto = 0; proto < NET_PROTOS; proto++)
-				if (allowed(near, proto, ports.item[k]))
-					remember(v, proto, points->item[i], ports.item[k]);
+				if (reference_allows(&v->holding, proto, v->ports.item[k]))
+					remember(v, proto, points->item[i], v->ports.item[k]);
 	}
 }
 
 /* What is granted, with the ports at the ends, and with the bytes of the granted port swapped. */
-static void ask_samples(struct prover *v, struct near *near)
+static void ask_samples(struct prover *v)
 {
 	for (int family = 0; family < NET_FAMILIES; family++)
 		for (int proto = 0; proto < NET_PROTOS; proto++) {
@@ -803,9 +646,9 @@ static void ask_samples(struct prover *v, struct near *near)
 
 			if (!s->known || is_unspecified(s->to))
 				continue;
-			find_near(v->p, s->to, near);
+			reference_holding(&v->ref, s->to, &v->holding);
 			for (size_t i = 0; i < sizeof port / sizeof *port; i++)
-				ask_destination(v, near, near, s->to, port[i]);
+				ask_destination(v, &v->holding, &v->holding, s->to, port[i]);
 		}
 }
 
@@ -813,7 +656,6 @@ static void prove_destinations(struct prover *v)
 {
 	struct points points;
 	struct ports ports = { 0 };
-	struct near near[2];
 	bool full;
 
 	for (int proto = 0; proto < NET_PROTOS; proto++)
@@ -822,18 +664,16 @@ static void prove_destinations(struct prover *v)
 								(struct net_addr){ 0, 0 }, 40000);
 	find_teredo(v);
 	points = list_points(v);
-	for (int i = 0; i < 2; i++)
-		near[i].rule = ARENA_ARRAY(v->a, v->p->nnet_rules + 1, const struct net_rule *);
-	find_samples(v, &near[0], &points);
+	find_samples(v, &points);
 	for (size_t i = 0; i < v->p->nnet_rules; i++)
 		add_rule_ports(v, &ports, &v->p->net_rule[i]);
 	add_port(v, &ports, 0);
 	add_port(v, &ports, 65535);
 	finish_ports(&ports);
-	ask_samples(v, &near[0]);
+	ask_samples(v);
 	full = points.n * ports.n <= FULL_CROSS;
 	for (size_t i = 0; i < points.n && !v->failed; i++)
-		ask_point(v, near, points.item[i], full ? &ports : NULL);
+		ask_point(v, points.item[i], full ? &ports : NULL);
 }
 
 /* --- everything but the destination -------------------------------------------------------------- */
@@ -919,7 +759,7 @@ static void prove_unaddressed(struct prover *v)
 /* Unicast and unspecified addresses, with port 0. */
 static bool may_bind(const struct prover *v, int protocol, struct point at, uint16_t port)
 {
-	struct point n = normal(at);
+	struct point n = reference_normal(at);
 
 	if (port || !((protocol == IPPROTO_TCP && v->granted[NET_TCP]) ||
 		      (protocol == IPPROTO_UDP && v->granted[NET_UDP])))
@@ -1150,6 +990,10 @@ bool egress_prove(struct diags *d, const struct policy *p, const struct hook_pro
 	struct arena scratch = { 0 };
 	struct prover v = { .d = d, .a = &scratch, .p = p, .hook = hook };
 
+	reference_init(&v.ref, &scratch, p);
+	v.near = reference_list(&scratch, p);
+	v.holding = reference_list(&scratch, p);
+	v.holding_raw = reference_list(&scratch, p);
 	v.failed = !check_programs(&v);
 	if (!v.failed)
 		prove_destinations(&v);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* The direct evaluation of a policy's rules. */
+#include "compiler/egress_reference.h"
+
+#include <stdlib.h>
+
+/* One operand of a rule.  Sorted by `lo`; `last` is the greatest `hi` of the part of the array it is the middle of. */
+struct operand_entry {
+	struct net_addr lo, hi, last;
+	uint32_t rule;
+	bool except;
+};
+
+/* --- finding operands ---------------------------------------------------------------------------- */
+
+static int by_lo(const void *x, const void *y)
+{
+	const struct operand_entry *a = x, *b = y;
+
+	return net_addr_cmp(a->lo, b->lo);
+}
+
+/* The array is a balanced tree: its middle is the root of the two halves. */
+static struct net_addr set_last(struct operand_entry *e, size_t n)
+{
+	struct net_addr last = e[n / 2].hi;
+
+	if (n / 2) {
+		struct net_addr left = set_last(e, n / 2);
+
+		last = net_addr_cmp(left, last) > 0 ? left : last;
+	}
+	if (n - n / 2 - 1) {
+		struct net_addr right = set_last(e + n / 2 + 1, n - n / 2 - 1);
+
+		last = net_addr_cmp(right, last) > 0 ? right : last;
+	}
+	e[n / 2].last = last;
+	return last;
+}
+
+static void add_operands(struct reference *ref, const struct net_operand *o, size_t n, uint32_t rule, bool except)
+{
+	for (size_t i = 0; i < n; i++)
+		ref->entry[o[i].family][ref->n[o[i].family]++] =
+			(struct operand_entry){ .lo = o[i].lo, .hi = o[i].hi, .rule = rule, .except = except };
+}
+
+void reference_init(struct reference *ref, struct arena *a, const struct policy *p)
+{
+	size_t total = 0;
+
+	*ref = (struct reference){ .policy = p };
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		total += p->net_rule[i].nto + p->net_rule[i].nexcept;
+	for (int family = 0; family < NET_FAMILIES; family++)
+		ref->entry[family] = ARENA_ARRAY(a, total + 1, struct operand_entry);
+	ref->hit = ARENA_ARRAY(a, total + 1, const struct operand_entry *);
+	ref->listed = ARENA_ARRAY(a, p->nnet_rules + 1, size_t);
+	for (uint32_t i = 0; i < p->nnet_rules; i++) {
+		add_operands(ref, p->net_rule[i].to, p->net_rule[i].nto, i, false);
+		add_operands(ref, p->net_rule[i].except, p->net_rule[i].nexcept, i, true);
+	}
+	for (int family = 0; family < NET_FAMILIES; family++) {
+		if (!ref->n[family])
+			continue;
+		qsort(ref->entry[family], ref->n[family], sizeof *ref->entry[family], by_lo);
+		set_last(ref->entry[family], ref->n[family]);
+	}
+}
+
+struct rule_list reference_list(struct arena *a, const struct policy *p)
+{
+	return (struct rule_list){ .rule = ARENA_ARRAY(a, p->nnet_rules + 1, const struct net_rule *) };
+}
+
+/* Appends to `hit` the operands of e[0 … n) that hold the address; returns the new number. */
+static size_t find(const struct operand_entry *e, size_t n, struct net_addr at,
+		   const struct operand_entry **hit, size_t nhits)
+{
+	while (n && net_addr_cmp(e[n / 2].last, at) >= 0) {
+		const struct operand_entry *middle = &e[n / 2];
+
+		nhits = find(e, n / 2, at, hit, nhits);
+		if (net_addr_cmp(middle->lo, at) > 0)
+			break;
+		if (net_addr_cmp(at, middle->hi) <= 0)
+			hit[nhits++] = middle;
+		e = middle + 1;
+		n = n - n / 2 - 1;
+	}
+	return nhits;
+}
+
+static size_t operands_at(struct reference *ref, struct point at)
+{
+	return find(ref->entry[at.family], ref->n[at.family], at.addr, ref->hit, 0);
+}
+
+/* --- what they say ------------------------------------------------------------------------------- */
+
+struct point reference_normal(struct point at)
+{
+	if (at.family == NET_V6 && at.addr.hi == 0 && at.addr.lo >> 32 == 0xffff)
+		return (struct point){ .family = NET_V4, .addr = { 0, (uint32_t)at.addr.lo } };
+	return at;
+}
+
+/* The IPv4 addresses that an IPv6 address carries: none, one, or the server and the client of Teredo. */
+static size_t carried(struct point at, struct point out[2])
+{
+	uint64_t hi = at.addr.hi, lo = at.addr.lo;
+	uint32_t v4[2];
+	size_t n = 1;
+
+	if (at.family != NET_V6)
+		return 0;
+	v4[0] = (uint32_t)lo;
+	if (hi == 0 && lo > 1 && lo <= 0xffffffff) {
+		/* compatible */
+	} else if (hi == 0x0064ff9b00000000 && lo <= 0xffffffff) {
+		/* NAT64 */
+	} else if (hi >> 48 == 0x2002) {
+		v4[0] = (uint32_t)(hi >> 16);
+	} else if (hi >> 32 == 0x20010000) {
+		v4[0] = (uint32_t)hi;
+		v4[1] = ~(uint32_t)lo;
+		n = 2;
+	} else {
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct point){ .family = NET_V4, .addr = { 0, v4[i] } };
+	return n;
+}
+
+/* Lists a rule once per query. */
+static void list(struct reference *ref, uint32_t rule, struct rule_list *out)
+{
+	if (ref->listed[rule] == ref->query)
+		return;
+	ref->listed[rule] = ref->query;
+	out->rule[out->n++] = &ref->policy->net_rule[rule];
+}
+
+static void begin(struct reference *ref, struct rule_list *out)
+{
+	ref->query++;
+	out->n = 0;
+	/* A deny without addresses is of all. */
+	for (uint32_t i = 0; i < ref->policy->nnet_rules; i++)
+		if (!ref->policy->net_rule[i].allow && !ref->policy->net_rule[i].nto)
+			list(ref, i, out);
+}
+
+static bool is_excepted(const struct reference *ref, size_t nhits, uint32_t rule)
+{
+	for (size_t i = 0; i < nhits; i++)
+		if (ref->hit[i]->except && ref->hit[i]->rule == rule)
+			return true;
+	return false;
+}
+
+void reference_holding(struct reference *ref, struct point at, struct rule_list *out)
+{
+	struct point inner[2];
+	size_t ninner = carried(at, inner), n;
+
+	begin(ref, out);
+	n = operands_at(ref, at);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t rule = ref->hit[i]->rule;
+
+		if (!ref->hit[i]->except &&
+		    !(ref->policy->net_rule[rule].allow && is_excepted(ref, n, rule)))
+			list(ref, rule, out);
+	}
+	for (size_t k = 0; k < ninner; k++) {
+		n = operands_at(ref, inner[k]);
+		for (size_t i = 0; i < n; i++)
+			if (!ref->hit[i]->except && !ref->policy->net_rule[ref->hit[i]->rule].allow)
+				list(ref, ref->hit[i]->rule, out);
+	}
+}
+
+static struct net_addr neighbour(struct net_addr a, bool up)
+{
+	if (up) {
+		a.lo++;
+		a.hi += a.lo == 0;
+	} else {
+		a.hi -= a.lo == 0;
+		a.lo--;
+	}
+	return a;
+}
+
+void reference_touching(struct reference *ref, struct point at, struct rule_list *out)
+{
+	struct point place[5] = { at, at, at };
+	size_t places = 3 + carried(at, place + 3);
+
+	place[1].addr = neighbour(at.addr, false);
+	place[2].addr = neighbour(at.addr, true);
+	begin(ref, out);
+	for (size_t k = 0; k < places; k++) {
+		size_t n = operands_at(ref, place[k]);
+
+		for (size_t i = 0; i < n; i++)
+			if (!ref->hit[i]->except)
+				list(ref, ref->hit[i]->rule, out);
+	}
+}
+
+static bool concerns_port(const struct net_rule *r, uint16_t port)
+{
+	for (size_t i = 0; i < r->nports; i++)
+		if (r->port[i].lo <= port && port <= r->port[i].hi)
+			return true;
+	return !r->allow && !r->nports;
+}
+
+static bool concerns_proto(const struct net_rule *r, int proto)
+{
+	if (!r->allow && !r->proto[NET_TCP] && !r->proto[NET_UDP])
+		return true;
+	return r->proto[proto];
+}
+
+bool reference_allows(const struct rule_list *holding, int proto, uint16_t port)
+{
+	bool allow = false;
+
+	for (size_t i = 0; i < holding->n; i++) {
+		const struct net_rule *r = holding->rule[i];
+
+		if (!port || !concerns_proto(r, proto) || !concerns_port(r, port))
+			continue;
+		if (!r->allow)
+			return false;
+		allow = true;
+	}
+	return allow;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the rules of a policy say, evaluated one by one as they are written: the other side of the proof.  It
+ * shares nothing with the set algebra and the generator.
+ */
+#ifndef CAVE_COMPILER_EGRESS_REFERENCE_H
+#define CAVE_COMPILER_EGRESS_REFERENCE_H
+
+#include "bpf/arena.h"
+#include "compiler/policy.h"
+
+struct point {
+	enum net_family family;
+	struct net_addr addr;
+	uint16_t port; /* one that it, or what it could be mistaken for, may be granted with */
+};
+
+/* Rules, in no order. */
+struct rule_list {
+	const struct net_rule **rule;
+	size_t n;
+};
+
+/* Finds the rules that hold an address without reading all of them. */
+struct reference {
+	const struct policy *policy;
+	struct operand_entry *entry[NET_FAMILIES];
+	size_t n[NET_FAMILIES];
+	const struct operand_entry **hit;
+	size_t *listed; /* by rule: in which query it was listed last */
+	size_t query;
+};
+
+void reference_init(struct reference *ref, struct arena *a, const struct policy *p);
+
+/* An empty list with room for every rule. */
+struct rule_list reference_list(struct arena *a, const struct policy *p);
+
+/* IPv4-mapped IPv6 is IPv4. */
+struct point reference_normal(struct point at);
+
+/* The rules that concern an address: allows that hold and do not except it, denies of it or of what it carries. */
+void reference_holding(struct reference *ref, struct point at, struct rule_list *out);
+
+/* The rules with an operand that holds the address, the one before or after it, or one that it carries. */
+void reference_touching(struct reference *ref, struct point at, struct rule_list *out);
+
+/* Whether the rules that concern an address allow a port of it. */
+bool reference_allows(const struct rule_list *holding, int proto, uint16_t port);
+
+#endif
