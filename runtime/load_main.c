@@ -114,16 +114,24 @@ __attribute__((noreturn)) static void load_failed(const struct hook *hook, int e
 	answer(error, "this kernel does not take a program for %s", hook->section);
 }
 
+/* "cgroup/connect4" is shown as cave_connect4, as far as BPF_OBJ_NAME_LEN (linux/bpf.h) goes. */
+static void name_of(const struct hook *hook, char name[BPF_OBJ_NAME_LEN])
+{
+	snprintf(name, BPF_OBJ_NAME_LEN, "cave_%.10s", strrchr(hook->section, '/') + 1);
+}
+
 static int load(const struct artefact *a, size_t i, const struct load_info *info)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = hooks[i].attach);
 	const struct artefact_program *p = &a->program[i];
+	char name[BPF_OBJ_NAME_LEN];
 	void *records[2];
 	char *log;
 	int fd, error;
 
+	name_of(&hooks[i], name);
 	load_info_fill(info, hooks[i].section, &options, records);
-	fd = bpf_prog_load(hooks[i].type, "cave", license(a), p->insn, p->n, &options);
+	fd = bpf_prog_load(hooks[i].type, name, license(a), p->insn, p->n, &options);
 	if (fd < 0) {
 		/* Again, for the log: it costs too much to ask for it every time. */
 		error = errno;
@@ -131,7 +139,7 @@ static int load(const struct artefact *a, size_t i, const struct load_info *info
 		options.log_buf = log;
 		options.log_size = LOG_SIZE;
 		options.log_level = 1;
-		fd = log ? bpf_prog_load(hooks[i].type, "cave", license(a), p->insn, p->n, &options) : -1;
+		fd = log ? bpf_prog_load(hooks[i].type, name, license(a), p->insn, p->n, &options) : -1;
 		if (fd < 0)
 			load_failed(&hooks[i], error, log ? log : "");
 		free(log);
