@@ -147,22 +147,23 @@ static uint64_t stack_bytes(int64_t offset, unsigned size)
 static bool load(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
 {
 	unsigned size = size_of(insn->code);
-	int64_t offset = (int64_t)m->value[insn->src_reg] + insn->off;
+	int64_t offset;
 	uint64_t bytes;
 
-	if (offset % size)
+	if (m->kind[insn->src_reg] != CONTEXT && m->kind[insn->src_reg] != STACK)
+		return false;
+	offset = (int64_t)m->value[insn->src_reg] + insn->off;
+	if (offset & (size - 1))
 		return false;
 	if (m->kind[insn->src_reg] == CONTEXT) {
 		if (offset < 0 || (size_t)offset + size > in->ctx_size)
 			return false;
 		m->value[insn->dst_reg] = read_memory((const char *)in->ctx + offset, size);
-	} else if (m->kind[insn->src_reg] == STACK) {
+	} else {
 		bytes = stack_bytes(offset, size);
 		if (!bytes || (m->written & bytes) != bytes)
 			return false;
 		m->value[insn->dst_reg] = read_memory(m->stack + STACK_SIZE + offset, size);
-	} else {
-		return false;
 	}
 	m->kind[insn->dst_reg] = NUMBER;
 	return true;
@@ -171,11 +172,16 @@ static bool load(struct machine *m, const struct bpf_insn *insn, const struct eb
 static bool store(struct machine *m, const struct bpf_insn *insn, struct ebpf_input *in)
 {
 	unsigned size = size_of(insn->code);
-	int64_t offset = (int64_t)m->value[insn->dst_reg] + insn->off;
-	uint32_t w = (uint32_t)m->value[insn->src_reg];
+	int64_t offset;
 	uint64_t bytes;
+	uint32_t w;
 
-	if (m->kind[insn->src_reg] != NUMBER || offset % size)
+	if (m->kind[insn->src_reg] != NUMBER ||
+	    (m->kind[insn->dst_reg] != CONTEXT && m->kind[insn->dst_reg] != STACK))
+		return false;
+	w = (uint32_t)m->value[insn->src_reg];
+	offset = (int64_t)m->value[insn->dst_reg] + insn->off;
+	if (offset & (size - 1))
 		return false;
 	if (m->kind[insn->dst_reg] == CONTEXT) {
 		if (offset < 0 || (size_t)offset + size > in->ctx_size)
@@ -183,7 +189,7 @@ static bool store(struct machine *m, const struct bpf_insn *insn, struct ebpf_in
 		memcpy((char *)in->ctx + offset, &w, sizeof w);
 		return true;
 	}
-	bytes = m->kind[insn->dst_reg] == STACK ? stack_bytes(offset, size) : 0;
+	bytes = stack_bytes(offset, size);
 	if (!bytes)
 		return false;
 	memcpy(m->stack + STACK_SIZE + offset, &w, sizeof w);
@@ -194,12 +200,16 @@ static bool store(struct machine *m, const struct bpf_insn *insn, struct ebpf_in
 /* bpf_skb_load_bytes: 0, or -EFAULT with the buffer cleared (net/core/filter.c). */
 static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 {
-	uint64_t offset = m->value[BPF_REG_2], size = m->value[BPF_REG_4];
-	int64_t to = (int64_t)m->value[BPF_REG_3];
-	uint64_t bytes;
+	uint64_t offset, size, bytes;
+	int64_t to;
 
-	if (m->kind[BPF_REG_1] != CONTEXT || m->value[BPF_REG_1] || m->kind[BPF_REG_2] != NUMBER ||
-	    m->kind[BPF_REG_3] != STACK || m->kind[BPF_REG_4] != NUMBER || !size || size > MAX_HELPER_SIZE)
+	if (m->kind[BPF_REG_1] != CONTEXT || m->kind[BPF_REG_2] != NUMBER ||
+	    m->kind[BPF_REG_3] != STACK || m->kind[BPF_REG_4] != NUMBER)
+		return false;
+	offset = m->value[BPF_REG_2];
+	to = (int64_t)m->value[BPF_REG_3];
+	size = m->value[BPF_REG_4];
+	if (!size || size > MAX_HELPER_SIZE)
 		return false;
 	bytes = stack_bytes(to, (unsigned)size);
 	if (!bytes || !in->packet)
@@ -228,41 +238,75 @@ static uint64_t host_order(uint64_t value, int bits)
 #endif
 }
 
-/* An instruction that neither jumps nor ends the program; the checker has seen that it is one of these. */
-static bool step(struct machine *m, const struct bpf_insn *insn, struct ebpf_input *in)
+/* Arithmetic; the checker has seen that it is one of these. */
+static inline bool alu(struct machine *m, const struct bpf_insn *insn)
 {
 	uint64_t *dst = &m->value[insn->dst_reg];
 	uint8_t *kind = &m->kind[insn->dst_reg];
 
 	switch (insn->code) {
-	case BPF_ALU64 | BPF_MOV | BPF_X:
-		*dst = m->value[insn->src_reg];
-		*kind = m->kind[insn->src_reg];
-		return *kind != UNSET;
-	case BPF_ALU | BPF_MOV | BPF_X:
-		*dst = (uint32_t)m->value[insn->src_reg];
-		*kind = m->kind[insn->src_reg];
-		return *kind == NUMBER;
+	case BPF_ALU | BPF_END | BPF_TO_BE:
+		if (*kind != NUMBER)
+			return false;
+		*dst = host_order(*dst, insn->imm);
+		return true;
 	case BPF_ALU | BPF_MOV | BPF_K:
 		*dst = (uint32_t)insn->imm;
 		*kind = NUMBER;
 		return true;
+	case BPF_ALU64 | BPF_MOV | BPF_X:
+		if (m->kind[insn->src_reg] == UNSET)
+			return false;
+		*dst = m->value[insn->src_reg];
+		*kind = m->kind[insn->src_reg];
+		return true;
+	case BPF_ALU | BPF_MOV | BPF_X:
+		if (m->kind[insn->src_reg] != NUMBER)
+			return false;
+		*dst = (uint32_t)m->value[insn->src_reg];
+		*kind = NUMBER;
+		return true;
 	case BPF_ALU | BPF_AND | BPF_K:
+		if (*kind != NUMBER)
+			return false;
 		*dst = (uint32_t)*dst & (uint32_t)insn->imm;
-		return *kind == NUMBER;
-	case BPF_ALU64 | BPF_ADD | BPF_K:
-		/* The context moves by its fields' offsets only. */
+		return true;
+	default: /* BPF_ALU64 | BPF_ADD | BPF_K; the context moves by its fields' offsets only */
+		if (*kind != NUMBER && *kind != STACK)
+			return false;
 		*dst += (uint64_t)(int64_t)insn->imm;
-		return *kind == NUMBER || *kind == STACK;
-	case BPF_ALU | BPF_END | BPF_TO_BE:
-		*dst = host_order(*dst, insn->imm);
-		return *kind == NUMBER;
-	case BPF_STX | BPF_MEM | BPF_W:
+		return true;
+	}
+}
+
+static inline bool holds(const struct machine *m, const struct bpf_insn *insn)
+{
+	uint32_t left = (uint32_t)m->value[insn->dst_reg], right = (uint32_t)insn->imm;
+
+	switch (BPF_OP(insn->code)) {
+	case BPF_JEQ:
+		return left == right;
+	case BPF_JNE:
+		return left != right;
+	case BPF_JGE:
+		return left >= right;
+	default: /* BPF_JLT */
+		return left < right;
+	}
+}
+
+/* An instruction that neither jumps nor ends the program. */
+static inline bool step(struct machine *m, const struct bpf_insn *insn, struct ebpf_input *in)
+{
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_LDX:
+		return load(m, insn, in);
+	case BPF_STX:
 		return store(m, insn, in);
-	case BPF_JMP | BPF_CALL:
+	case BPF_JMP:
 		return call_load_bytes(m, in);
 	default:
-		return load(m, insn, in);
+		return alu(m, insn);
 	}
 }
 
@@ -270,48 +314,33 @@ bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint
 {
 	struct machine m;
 	size_t count = 0;
-	bool taken;
 
-	memset(m.value, 0, sizeof m.value);
 	memset(m.kind, UNSET, sizeof m.kind);
 	m.written = 0;
 	m.kind[BPF_REG_1] = CONTEXT;
+	m.value[BPF_REG_1] = 0;
 	m.kind[BPF_REG_10] = STACK;
-	for (const struct bpf_insn *i = insn; i < insn + n; i++, count++) {
-		uint32_t left = (uint32_t)m.value[i->dst_reg], right = (uint32_t)i->imm;
-
-		switch (i->code) {
-		case BPF_JMP32 | BPF_JEQ | BPF_K:
-			taken = left == right;
-			break;
-		case BPF_JMP32 | BPF_JNE | BPF_K:
-			taken = left != right;
-			break;
-		case BPF_JMP32 | BPF_JGE | BPF_K:
-			taken = left >= right;
-			break;
-		case BPF_JMP32 | BPF_JLT | BPF_K:
-			taken = left < right;
-			break;
-		case BPF_JMP | BPF_JA:
+	m.value[BPF_REG_10] = 0;
+	for (const struct bpf_insn *i = insn; i < insn + n; i++) {
+		count++;
+		/* Comparisons are most of what runs. */
+		if (BPF_CLASS(i->code) == BPF_JMP32) {
+			if (m.kind[i->dst_reg] != NUMBER)
+				return false;
+			if (holds(&m, i))
+				i += i->off;
+		} else if (i->code == (BPF_JMP | BPF_JA)) {
 			i += i->off;
-			continue;
-		case BPF_JMP | BPF_EXIT:
+		} else if (i->code == (BPF_JMP | BPF_EXIT)) {
 			if (m.kind[BPF_REG_0] != NUMBER)
 				return false;
 			*result = m.value[BPF_REG_0];
 			if (steps)
-				*steps = count + 1;
+				*steps = count;
 			return true;
-		default:
-			if (!step(&m, i, in))
-				return false;
-			continue;
-		}
-		if (m.kind[i->dst_reg] != NUMBER)
+		} else if (!step(&m, i, in)) {
 			return false;
-		if (taken)
-			i += i->off;
+		}
 	}
 	return false;
 }
