@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Every example compiles and does what its comment says, on a network that has the hosts it names.
 . "$(dirname "$0")/../lib.sh"
+need_root
 
 here=cave$$h there=cave$$t servers=''
 cleanup() {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # How a run begins and ends: exit statuses, signals, the terminal, and that nothing is left.
 . "$(dirname "$0")/../lib.sh"
+need_root
 
 bin=$work/bin
 mkdir "$bin" "$work/w"
