@@ -24,7 +24,8 @@
 
 enum {
 	FULL_CROSS = 512,
-	MANY_RULES = 8,
+	MANY_PORTS = 8,
+	BRIEF_CARRIERS = 8,
 	WIRE_MAX = 96,
 	UDP_LITE = 136,
 	MPTCP = 262,
@@ -65,8 +66,10 @@ struct prover {
 	struct reference ref;
 	struct rule_list near, holding, holding_raw; /* of the address at hand */
 	struct ports ports;
+	unsigned brief_carriers; /* of how many IPv4 addresses */
 	struct net_addr *teredo;
 	size_t nteredo;
+	struct __sk_buff skb;
 	struct wire leaving[NET_PROTOS][NET_FAMILIES]; /* packets that say nothing but their protocol */
 	bool failed;
 };
@@ -202,28 +205,24 @@ static void ask_packet(struct prover *v, const struct question *q, struct __sk_b
 }
 
 /* The socket side of an outgoing packet; `peer` may be mapped, then the socket is of IPv6. */
-static struct __sk_buff peer_context(struct point peer, uint16_t port)
+static void put_peer(struct __sk_buff *ctx, struct point peer, uint16_t port)
 {
-	struct __sk_buff ctx = { .family = peer.family == NET_V4 ? AF_INET : AF_INET6 };
-
-	if (peer.family == NET_V4)
-		ctx.remote_ip4 = htonl((uint32_t)peer.addr.lo);
-	else
-		put_words(ctx.remote_ip6, peer.addr);
-	ctx.remote_port = (uint32_t)htons(port) << 16; /* bpf_convert_ctx_access, net/core/filter.c */
-	return ctx;
+	ctx->family = peer.family == NET_V4 ? AF_INET : AF_INET6;
+	ctx->remote_ip4 = peer.family == NET_V4 ? htonl((uint32_t)peer.addr.lo) : 0;
+	put_words(ctx->remote_ip6, peer.family == NET_V4 ? (struct net_addr){ 0, 0 } : peer.addr);
+	ctx->remote_port = (uint32_t)htons(port) << 16; /* bpf_convert_ctx_access, net/core/filter.c */
 }
 
 static void ask_egress(struct prover *v, int proto, struct point peer, uint16_t port, bool want)
 {
 	const struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], peer, port, "as a socket's peer" };
 	const struct wire *w = &v->leaving[proto][reference_normal(peer).family];
-	struct __sk_buff ctx = peer_context(peer, port);
 
+	put_peer(&v->skb, peer, port);
 	/* No peer: an unconnected datagram, which sendmsg has judged. */
 	if (proto == NET_UDP && !port)
 		want = v->granted[NET_UDP];
-	ask_packet(v, &q, &ctx, w, want);
+	ask_packet(v, &q, &v->skb, w, want);
 }
 
 static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool want)
@@ -343,7 +342,7 @@ static void add_words(struct prover *v, struct points *to, struct net_addr a, ui
 
 /*
  * Everything that carries an IPv4 boundary.  Where no rule allows IPv6, all of these are refused by the same few
- * instructions: what carries the first address of each operand says as much.
+ * instructions: what carries the first addresses of some operands says as much.
  */
 static void add_carriers(struct prover *v, struct points *to, uint64_t v4, uint16_t port)
 {
@@ -399,7 +398,7 @@ static void add_operand(struct prover *v, struct points *to, const struct net_op
 
 		if (o->family == NET_V4) {
 			a = (struct net_addr){ 0, (uint32_t)a.lo };
-			if (!brief || i == 0)
+			if (!brief || (i == 0 && v->brief_carriers++ < BRIEF_CARRIERS))
 				add_carriers(v, to, a.lo, port);
 		}
 		add_point(v, to, o->family, a, port);
@@ -470,10 +469,11 @@ static void add_fixed(struct prover *v, struct points *to)
 	};
 	uint16_t port = some_port(v->p);
 
-	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++) {
+	for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
 		add_point(v, to, NET_V4, (struct net_addr){ 0, v4[i] }, port);
-		add_carriers(v, to, v4[i], port);
-	}
+	add_carriers(v, to, 0x7f000001, port);
+	add_carriers(v, to, 0xa9fea9fe, port);
+	add_carriers(v, to, 0, port);
 	for (size_t i = 0; i < sizeof v6 / sizeof *v6; i++)
 		add_point(v, to, NET_V6, v6[i], port);
 }
@@ -701,9 +701,28 @@ static void ask_protocols(struct prover *v, struct point at, uint16_t port)
 	ask_sock_addr(v, &q, false, at);
 }
 
-/* A granted destination, if there is one, with every port that some rule names first, by other protocols. */
+/* The first ports of the ranges that are allowed, each once, up to MANY_PORTS. */
+static void list_first_ports(struct prover *v)
+{
+	v->ports.n = 0;
+	for (size_t i = 0; i < v->p->nnet_rules; i++) {
+		const struct net_rule *r = &v->p->net_rule[i];
+
+		for (size_t k = 0; r->allow && k < r->nports && v->ports.n < MANY_PORTS; k++) {
+			size_t at = 0;
+
+			while (at < v->ports.n && v->ports.item[at] != r->port[k].lo)
+				at++;
+			if (at == v->ports.n)
+				add_port(v, &v->ports, r->port[k].lo);
+		}
+	}
+}
+
+/* A granted destination, if there is one, by other protocols: with ports that any address is granted with. */
 static void prove_protocols(struct prover *v)
 {
+	list_first_ports(v);
 	for (int family = 0; family < NET_FAMILIES; family++)
 		for (int proto = 0; proto < NET_PROTOS; proto++) {
 			const struct sample *s = &v->sample[proto][family];
@@ -711,14 +730,10 @@ static void prove_protocols(struct prover *v)
 
 			if (s->known)
 				at = s->to;
-			for (size_t i = 0; i < v->p->nnet_rules; i++) {
-				const struct net_rule *r = &v->p->net_rule[i];
-
-				for (size_t k = 0; r->allow && k < r->nports && i < MANY_RULES; k++) {
-					ask_protocols(v, at, r->port[k].lo);
-					if (family == NET_V4)
-						ask_protocols(v, mapped(at), r->port[k].lo);
-				}
+			for (size_t i = 0; i < v->ports.n; i++) {
+				ask_protocols(v, at, v->ports.item[i]);
+				if (family == NET_V4)
+					ask_protocols(v, mapped(at), v->ports.item[i]);
 			}
 		}
 }
@@ -769,8 +784,8 @@ static bool may_bind(const struct prover *v, int protocol, struct point at, uint
 
 static void prove_bind(struct prover *v)
 {
-	static const int protocol[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_TCP + 1, IPPROTO_UDP + 1, 0 };
-	static const uint16_t port[] = { 0, 1, 0x100 };
+	static const int protocol[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_TCP + 1, IPPROTO_UDP + 1 };
+	static const uint16_t port[] = { 0, 0x101 };
 	static const uint32_t v4[] = { 0,	   1,	       0x7f000001, 0x0a000001, 0xdfffffff,
 				       0xe0000000, 0xe0000001, 0xefffffff, 0xf0000000, 0xffffffff };
 	static const struct net_addr v6[] = { { 0, 0 },
@@ -810,8 +825,8 @@ static void prove_bind(struct prover *v)
 static void prove_sockets(struct prover *v)
 {
 	for (uint32_t family = 0; family < 12; family++)
-		for (uint32_t type = 0; type <= SOCK_RDM; type++)
-			for (uint32_t protocol = 0; protocol < 20; protocol++) {
+		for (uint32_t type = 0; type <= SOCK_RAW; type++)
+			for (uint32_t protocol = 4; protocol < 19; protocol++) {
 				struct bpf_sock ctx = { .family = family, .type = type, .protocol = protocol };
 				struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
 				struct question q = { .hook = CAVE_HOOK_SOCK_CREATE, .protocol = (int)protocol,
@@ -939,7 +954,7 @@ static struct packet sample_packet(const struct prover *v, int proto, enum net_f
 
 	if (!peer->known)
 		peer = &v->sample[proto][NET_V6];
-	p.ctx = peer_context(peer->known ? peer->to : nobody, peer->known ? peer->port : 443);
+	put_peer(&p.ctx, peer->known ? peer->to : nobody, peer->known ? peer->port : 443);
 	if (!from->known && proto == NET_UDP)
 		p.arrive = false;
 	p.q = (struct question){ .protocol = proto_number[proto],
