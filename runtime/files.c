@@ -235,6 +235,9 @@ static bool judge(struct preparation *p, const struct grant *g)
 		return add_own(p, g, own);
 	if (g->st.st_dev == p->root.st_dev && g->st.st_ino == p->root.st_ino)
 		return refuse(p->refusal, CAVE_READ_ROOT, "the grant %s is the whole machine, /", shown(p, g));
+	/* The ELF interpreter is named by PROGRAM, which nobody vouches for. */
+	if (g->execute && (!S_ISREG(g->st.st_mode) || !(g->st.st_mode & 0111)))
+		return refuse_program(p->refusal, EACCES, g->path, "it is no executable file");
 	if (g->execute && is_writable(p, g))
 		return refuse_program(p->refusal, EACCES, g->path,
 				      "it lies in a write grant, where nothing is executed");
