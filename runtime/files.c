@@ -254,6 +254,8 @@ static bool open_failed(struct preparation *p, const struct grant *g, int error)
 	/* What the caller cannot reach, the tool cannot either. */
 	if ((error == ENOENT || error == ENOTDIR || error == EACCES) && g->flags & CAVE_FILE_OPTIONAL)
 		return true;
+	if (g->execute)
+		return refuse_program(p->refusal, error, g->path, NULL);
 	if (error == EXDEV && g->flags & (CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE))
 		return refuse(p->refusal, CAVE_READ_ESCAPES,
 			      "the grant %s leads out of the folder that it is relative to", shown(p, g));
