@@ -2,8 +2,9 @@
 /*
  * An interpreter of the part of eBPF that the egress programs use, and its checker.
  *
- * What an instruction means is in the kernel's Documentation/bpf/standardization/instruction-set.rst.  Values
- * carry their kind, as in the verifier: a number, the context, or a place in the stack.
+ * What an instruction means is in the kernel's
+ * Documentation/bpf/standardization/instruction-set.rst.  Values carry their kind, as in the
+ * verifier: a number, the context, or a place in the stack.
  */
 #include "bpf/vm.h"
 
@@ -14,13 +15,14 @@ enum { STACK_SIZE = 64, MAX_HELPER_SIZE = 64 };
 enum kind { UNSET, NUMBER, CONTEXT, STACK };
 
 struct machine {
-	uint64_t value[MAX_BPF_REG]; /* STACK: bytes below the frame pointer, as a negative number */
+	uint64_t
+		value[MAX_BPF_REG]; /* STACK: bytes below the frame pointer, as a negative number */
 	uint8_t kind[MAX_BPF_REG];
 	uint8_t stack[STACK_SIZE];
 	uint64_t written; /* which bytes of the stack hold something */
 };
 
-/* --- checking ------------------------------------------------------------------------------------ */
+/* --- checking ------------------------------------------------------------- */
 
 static bool check_jump(const struct bpf_insn *insn, size_t n, size_t at)
 {
@@ -46,7 +48,6 @@ static bool check_alu(const struct bpf_insn *insn)
 	if (insn->off || insn->dst_reg >= BPF_REG_10)
 		return false;
 	switch (insn->code) {
-	case BPF_ALU | BPF_MOV | BPF_X:
 	case BPF_ALU64 | BPF_MOV | BPF_X:
 		return insn->imm == 0;
 	case BPF_ALU | BPF_MOV | BPF_K:
@@ -112,7 +113,7 @@ bool ebpf_check(const struct bpf_insn *insn, size_t n, size_t *bad)
 	return false;
 }
 
-/* --- memory -------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------- */
 
 static unsigned size_of(uint8_t code)
 {
@@ -134,7 +135,10 @@ static uint64_t read_memory(const void *from, unsigned size)
 	return w;
 }
 
-/* The bytes [offset, offset + size) of the stack, offset negative: as bits of `written`; 0 if outside. */
+/*
+ * The bytes [offset, offset + size) of the stack, offset negative: as bits of `written`; 0 if
+ * outside.
+ */
 static uint64_t stack_bytes(int64_t offset, unsigned size)
 {
 	uint64_t bits = size >= 64 ? UINT64_MAX : ((uint64_t)1 << size) - 1;
@@ -227,7 +231,7 @@ static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 	return true;
 }
 
-/* --- computing ----------------------------------------------------------------------------------- */
+/* --- computing ------------------------------------------------------------ */
 
 static uint64_t host_order(uint64_t value, int bits)
 {
@@ -259,12 +263,6 @@ static inline bool alu(struct machine *m, const struct bpf_insn *insn)
 			return false;
 		*dst = m->value[insn->src_reg];
 		*kind = m->kind[insn->src_reg];
-		return true;
-	case BPF_ALU | BPF_MOV | BPF_X:
-		if (m->kind[insn->src_reg] != NUMBER)
-			return false;
-		*dst = (uint32_t)m->value[insn->src_reg];
-		*kind = NUMBER;
 		return true;
 	case BPF_ALU | BPF_AND | BPF_K:
 		if (*kind != NUMBER)
@@ -310,7 +308,8 @@ static inline bool step(struct machine *m, const struct bpf_insn *insn, struct e
 	}
 }
 
-bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result, size_t *steps)
+bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result,
+	      size_t *steps)
 {
 	struct machine m;
 	size_t count = 0;
