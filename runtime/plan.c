@@ -155,10 +155,11 @@ static bool resolve(struct plan *p, const struct options *o, int artefact_fd, ch
 	       env_build(&p->memory, &p->artefact, environment, p->workspace.path, &p->env, r);
 }
 
-bool plan_make(const struct options *o, char *const *environment, struct plan *out, struct refusal *r)
+bool plan_make(const struct options *o, const struct descriptors *d, char *const *environment, struct plan *out,
+	       struct refusal *r)
 {
 	struct plan p = { .workspace = { .fd = -1, .parent = -1 }, .files = { .ruleset = -1 },
-			  .keep = o->keep, .nkeep = o->nkeep };
+			  .descriptors = d, .keep = o->keep, .nkeep = o->nkeep };
 	int fd = open(o->policy, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	bool ok;
 
