@@ -8,6 +8,7 @@
  */
 #include "bpf/vm.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { STACK_SIZE = 64, MAX_HELPER_SIZE = 64 };
@@ -100,6 +101,32 @@ static bool check_insn(const struct bpf_insn *insn, size_t n, size_t at)
 	}
 }
 
+/* Marks what can run after instruction `at`; what lies before it has been seen. */
+static void mark_next(const struct bpf_insn *insn, size_t at, bool *reached)
+{
+	bool jumps = BPF_CLASS(insn[at].code) == BPF_JMP32 || insn[at].code == (BPF_JMP | BPF_JA);
+
+	if (jumps)
+		reached[at + 1 + (size_t)insn[at].off] = true;
+	if (insn[at].code != (BPF_JMP | BPF_JA) && insn[at].code != (BPF_JMP | BPF_EXIT))
+		reached[at + 1] = true;
+}
+
+/* Instructions that cannot be reached are refused at load (check_cfg, kernel/bpf/verifier.c). */
+static size_t first_unreachable(const struct bpf_insn *insn, size_t n)
+{
+	bool *reached = calloc(n + 1, sizeof *reached);
+	size_t at = 0;
+
+	if (!reached)
+		return 0;
+	reached[0] = true;
+	for (; at < n && reached[at]; at++)
+		mark_next(insn, at, reached);
+	free(reached);
+	return at;
+}
+
 bool ebpf_check(const struct bpf_insn *insn, size_t n, size_t *bad)
 {
 	size_t at = 0;
@@ -107,8 +134,11 @@ bool ebpf_check(const struct bpf_insn *insn, size_t n, size_t *bad)
 	while (at < n && check_insn(&insn[at], n, at))
 		at++;
 	/* All jumps go forward, so a program that ends in exit ends there at the latest. */
-	if (n && at == n && insn[n - 1].code == (BPF_JMP | BPF_EXIT))
-		return true;
+	if (n && at == n && insn[n - 1].code == (BPF_JMP | BPF_EXIT)) {
+		at = first_unreachable(insn, n);
+		if (at == n)
+			return true;
+	}
 	*bad = at < n ? at : n ? n - 1 : 0;
 	return false;
 }

@@ -81,6 +81,35 @@ static bool load_all(const struct compile *c, int fd[CAVE_HOOK_COUNT])
 	return all;
 }
 
+/* Policies whose programs have parts of the whole only, or none. */
+static void test_loading(void)
+{
+	static const char *const text[] = {
+		"allow tcp 10.1.2.3 port 443\ndeny all 10.0.0.0/8",
+		"allow tcp 10.1.2.3 port 443",
+		"allow udp 10.1.2.3 port any",
+		"allow tcp 2001:db8::/48 port any",
+		"allow udp 2001:db8::1 port 53",
+		"allow tcp,udp localhost port 1-65535",
+		"allow tcp 255.255.255.255,::2 port 65535",
+		"allow udp fc00::/8,10.0.0.0/8 port 1-100,102-65535\ndeny tcp 10.0.0.0/9",
+	};
+
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+		int fd[CAVE_HOOK_COUNT];
+		struct compile c;
+
+		compile_init(&c);
+		compile_read(&c, text[i]);
+		if (check(compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook),
+			  "policy %zu compiles", i) &&
+		    load_all(&c, fd))
+			for (int h = 0; h < CAVE_HOOK_COUNT; h++)
+				close(fd[h]);
+		compile_free(&c);
+	}
+}
+
 static bool attach_all(const int fd[CAVE_HOOK_COUNT], const char *cgroup)
 {
 	int dir = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -590,6 +619,7 @@ int main(void)
 	compile_init(&c);
 	compile_read(&c, POLICY);
 	if (check(compile_generate(&c), "generate") && load_all(&c, fd)) {
+		test_loading();
 		test_packets_agree(&c, fd, CAVE_HOOK_INGRESS);
 		test_packets_agree(&c, fd, CAVE_HOOK_EGRESS);
 		test_in_cgroup(&c, fd, cgroup);
