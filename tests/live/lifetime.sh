@@ -1,6 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # How a run begins and ends: exit statuses, signals, the terminal, and that nothing is left.
+
+# In a mount namespace of its own, so that only mounts of what it starts are seen.
+if [ "$(id -u)" = 0 ] && [ -z "${OWN_MOUNTS:-}" ]; then
+	OWN_MOUNTS=1 exec unshare --mount "$0"
+fi
 . "$(dirname "$0")/../lib.sh"
 need_root
 
