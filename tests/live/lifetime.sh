@@ -37,7 +37,7 @@ export TMPDIR="$work/tmp"
 # What a run might leave.
 left() {
 	find "$cgroup" -mindepth 1 -type d | sort
-	cut -d ' ' -f 5 /proc/self/mountinfo | sort
+	cut -d ' ' -f 5 /proc/self/mountinfo | grep -v /netns | sort
 	find "$work/tmp" -mindepth 1 | sort
 	find /run /dev/shm /sys/fs/bpf -maxdepth 1 -name '*cave*' | sort
 }
