@@ -132,7 +132,11 @@ static bool in_chain(const struct loader *l, uint32_t from, const char *resolved
 	return false;
 }
 
-uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const char *text)
+/*
+ * Reads the file that `text`, in file `from`, names at `at`.  Returns its number, or 0 after an error was
+ * recorded; `verb` says what was to be done with it.
+ */
+static uint32_t read_named(struct loader *l, uint32_t from, struct span at, const char *text, const char *verb)
 {
 	struct arena *a = l->diags->sources->arena;
 	const char *shown, *path, *resolved, *bytes;
@@ -147,7 +151,7 @@ uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const c
 	}
 	resolved = resolve(a, path);
 	if (!resolved) {
-		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot include this file: %s", strerror(errno));
+		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot %s this file: %s", verb, strerror(errno));
 		return 0;
 	}
 	if (!beneath(l, resolved)) {
@@ -162,8 +166,48 @@ uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const c
 	}
 	bytes = read_file(a, resolved, &size);
 	if (!bytes) {
-		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot include this file: %s", strerror(errno));
+		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot %s this file: %s", verb, strerror(errno));
 		return 0;
 	}
 	return add(l, shown, resolved, bytes, size, at);
+}
+
+uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const char *text)
+{
+	return read_named(l, from, at, text, "include");
+}
+
+uint32_t loader_list(struct loader *l, uint32_t from, struct span at, const char *text)
+{
+	return read_named(l, from, at, text, "read");
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+bool loader_list_next(const struct loader *l, uint32_t file, size_t *at, struct span *out, const char **text)
+{
+	const struct source_file *f = &l->diags->sources->file[file];
+
+	while (*at < f->size) {
+		size_t begin = *at, end = begin, stop;
+		const char *newline = memchr(f->text + begin, '\n', f->size - begin), *comment;
+
+		stop = newline ? (size_t)(newline - f->text) : f->size;
+		*at = stop + 1;
+		comment = memchr(f->text + begin, '#', stop - begin);
+		end = comment ? (size_t)(comment - f->text) : stop;
+		while (begin < end && is_blank(f->text[begin]))
+			begin++;
+		while (begin < end && is_blank(f->text[end - 1]))
+			end--;
+		if (begin == end)
+			continue;
+		*out = (struct span){ file, (uint32_t)begin, (uint32_t)end };
+		*text = arena_strndup(l->diags->sources->arena, f->text + begin, end - begin);
+		return true;
+	}
+	return false;
 }

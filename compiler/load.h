@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the profile and what it includes, all from beneath one root. */
+/* Reading the profile, what it includes and its lists, all from beneath one root. */
 #ifndef CAVE_COMPILER_LOAD_H
 #define CAVE_COMPILER_LOAD_H
 
@@ -29,5 +29,14 @@ uint32_t loader_profile(struct loader *l, const char *path, bool *failed);
  * was recorded (absent, unreadable, outside the root, a cycle).
  */
 uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const char *text);
+
+/* The same for a list of destinations. */
+uint32_t loader_list(struct loader *l, uint32_t from, struct span at, const char *text);
+
+/*
+ * The entries of a list in turn, one a line, without blanks around them and without comments, which begin with
+ * `#`.  *at is 0 before the first; false after the last.
+ */
+bool loader_list_next(const struct loader *l, uint32_t file, size_t *at, struct span *out, const char **text);
 
 #endif

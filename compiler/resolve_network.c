@@ -19,23 +19,68 @@ struct draft {
 	bool failed;
 };
 
-static void add_address(struct resolver *r, struct draft *w, bool except, const struct node *n)
+static void add_text(struct resolver *r, struct draft *w, bool except, const char *text, struct span at)
 {
 	struct net_operand found[2];
-	size_t count;
+	size_t count = egress_parse_address(r->diags, text, at, found);
 
-	if (n->kind == N_SET || n->kind == N_LIST_FILE) {
-		unsupported(r, n->at, n->kind == N_SET ? "network sets are" : "lists from a file are");
-		w->failed = true;
-		return;
-	}
-	count = egress_parse_address(r->diags, n->text, n->at, found);
 	w->failed |= count == 0;
 	for (size_t i = 0; i < count; i++) {
 		if (except)
 			*ARENA_PUSH(r->arena, w->except, w->rule.nexcept, w->except_cap) = found[i];
 		else
 			*ARENA_PUSH(r->arena, w->to, w->rule.nto, w->to_cap) = found[i];
+	}
+}
+
+/* An entry is read as an operand is; a NUL would end it before its time. */
+static void add_entry(struct resolver *r, struct draft *w, bool except, const char *text, struct span at)
+{
+	size_t n = at.end - at.begin;
+
+	if (strlen(text) == n && strcspn(text, " \t,;") == n) {
+		add_text(r, w, except, text, at);
+		return;
+	}
+	diag_note(r->diags, diag_error(r->diags, CAVE_SYNTAX, at, "a line of a list is one address or prefix"), nowhere,
+		  "a comment begins with '#'");
+	w->failed = true;
+}
+
+static void add_list(struct resolver *r, struct draft *w, bool except, const struct node *n)
+{
+	size_t at = 0, before = w->rule.nto + w->rule.nexcept;
+	bool failed = w->failed;
+	const char *text;
+	struct span span;
+	uint32_t file;
+
+	w->failed = true;
+	if (!r->loader->root) {
+		diag_error(r->diags, CAVE_PROFILE_ESCAPES_ROOT, n->at, "this text has no folder to read a list from");
+		return;
+	}
+	file = loader_list(r->loader, n->at.file, n->name, n->text);
+	if (!file)
+		return;
+	w->failed = failed;
+	while (loader_list_next(r->loader, file, &at, &span, &text))
+		add_entry(r, w, except, text, span);
+	if (!w->failed && w->rule.nto + w->rule.nexcept == before) {
+		diag_error(r->diags, CAVE_VALUE, n->at, "this list is empty: it names no destination");
+		w->failed = true;
+	}
+}
+
+static void add_address(struct resolver *r, struct draft *w, bool except, const struct node *n)
+{
+	if (n->kind == N_LIST_FILE) {
+		add_list(r, w, except, n);
+	} else if (n->kind == N_SET) {
+		unsupported(r, n->at, "network sets are");
+		w->failed = true;
+	} else {
+		add_text(r, w, except, n->text, n->at);
 	}
 }
 

@@ -231,7 +231,6 @@ END
 in_network "2:3:$later" 'listen tcp 127.0.0.1 port 8080'
 in_network "2:9:$later" 'allow netlink route'
 in_network "2:9:$later" 'allow resolver'
-in_network "2:13:$later" 'allow tcp list "ranges.txt" port 443'
 in_network "2:13:$later" 'allow tcp api.example.com port 443'
 among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'
 in_profile "2:3:$later" 'limits { time 30s }'

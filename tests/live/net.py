@@ -378,6 +378,24 @@ def without_privilege(policy, work):
               f"refused to start: a network grant as {name}", f"status {done.returncode}; {done.stderr}")
 
 
+def lists(work, near, far):
+    """A grant from a file of prefixes, less another."""
+    with open(f"{work}/granted.txt", "w", encoding="ascii") as f:
+        f.write(f"# the near network\n192.0.2.0/24\n{NEAR6}\n")
+    with open(f"{work}/denied.txt", "w", encoding="ascii") as f:
+        f.write(f"{OTHER4}  # its second address\n")
+    policy = compile_policy(work, "list", 'profile list { network { allow tcp list "granted.txt" '
+                            'except list "denied.txt" port 7000-7399 } }\n')
+    granted, refused = (f"tcp {NEAR4} 7390", f"tcp {NEAR6} 7391"), (f"tcp {OTHER4} 7392", f"tcp {FAR4} 7393")
+    outside, outcome = attempts(list(refused)), attempts([*granted, *refused], policy)
+    settle()
+    for row in granted:
+        check(outcome[row] == "allowed" and near.saw(row.split()[-1]), f"granted by a list: {row}", outcome[row])
+    for row in refused:
+        check(outside[row] == "allowed", f"outside: {row}", outside[row])
+        check(outcome[row] == "refused EPERM", f"refused beside a list: {row}", outcome[row])
+
+
 def clean_up(remotes):
     for remote in remotes:
         remote.process.kill()
@@ -406,6 +424,7 @@ def main():
             every_family(policy)
             loopback(policy, work)
             receiving(policy)
+            lists(work, near, far)
             row = f"udp-sendto {NEAR4} 7007"
             outcome = attempts([row], tcp_only)[row]
             check(outcome.startswith("refused") and not near.saw(7007), "a TCP grant carries no UDP", outcome)
