@@ -128,14 +128,17 @@ static int by_portset(const void *a, const void *b, void *set)
 	return portset_order(&all[*(const uint32_t *)a], &all[*(const uint32_t *)b]);
 }
 
-static void put_network(struct buffer *b, const struct net_set *set)
+static void put_network(struct buffer *b, const struct policy *p, const struct net_set *set)
 {
 	uint32_t *order = ARENA_ARRAY(b->arena, set->nportsets + 1, uint32_t);
 
 	for (size_t i = 0; i < set->nportsets; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, set->nportsets, sizeof *order, by_portset, (void *)set->portset);
+	if (set->nportsets)
+		qsort_r(order, set->nportsets, sizeof *order, by_portset, (void *)set->portset);
 	buffer_printf(b, "    network {\n");
+	if (p->netlink_route)
+		buffer_printf(b, "        allow netlink route\n");
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		for (size_t i = 0; i < set->nportsets; i++)
 			put_rule(b, set, proto, order[i]);
@@ -222,8 +225,8 @@ static void put_syscalls(struct buffer *b, const struct policy *p)
 void canonical_text(const struct policy *p, const struct net_set *set, struct buffer *out)
 {
 	buffer_printf(out, "profile %s {\n    sandbox required\n", p->name);
-	if (set->nportsets)
-		put_network(out, set);
+	if (set->nportsets || p->netlink_route)
+		put_network(out, p, set);
 	else
 		buffer_printf(out, "    network false\n");
 	buffer_printf(out, "    childProcess false\n");

@@ -49,6 +49,7 @@ struct policy {
 
 	const struct net_rule *net_rule;
 	size_t nnet_rules;
+	bool netlink_route; /* interfaces, addresses and routes may be read */
 	const char *const *credential; /* sorted */
 	size_t ncredentials;
 	const struct env_entry *env; /* sorted by name */

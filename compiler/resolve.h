@@ -41,6 +41,7 @@ struct resolver {
 
 	struct scalar sandbox, network, children, base_files, base_syscalls;
 	struct span network_block;
+	struct span netlink_allow, netlink_deny; /* the first of each */
 	struct net_rule *net_rule;
 	size_t nnet_rules, net_cap;
 	struct credential_use *credential;

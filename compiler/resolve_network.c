@@ -169,17 +169,13 @@ static void add_protos(struct resolver *r, struct draft *w, const struct node *n
 		add_proto(r, w, i);
 }
 
-/* allow netlink …, allow resolver, listen …: in the language, not in this version. */
+/* allow resolver, listen …: in the language, not in this version. */
 static bool arrives_later(struct resolver *r, const struct node *n)
 {
 	const struct node *first = n->kids;
 
 	if (strcmp(n->text, "listen") == 0) {
 		unsupported(r, n->name, "listen is");
-		return true;
-	}
-	if (first->kind == N_WORD && strcmp(first->text, "netlink") == 0) {
-		unsupported(r, first->at, "netlink is");
 		return true;
 	}
 	if (first->kind == N_WORD && strcmp(first->text, "resolver") == 0 && !first->next) {
@@ -192,6 +188,26 @@ static bool arrives_later(struct resolver *r, const struct node *n)
 			return true;
 		}
 	return false;
+}
+
+/* allow netlink route: a grant of its own, without destination or port.  False if the rule is another one. */
+static bool resolve_netlink(struct resolver *r, const struct node *n)
+{
+	const struct node *first = n->kids, *kind = first->next;
+	struct span *at = strcmp(n->text, "allow") == 0 ? &r->netlink_allow : &r->netlink_deny;
+
+	if (first->kind != N_WORD || strcmp(first->text, "netlink") != 0)
+		return false;
+	if (!kind || kind->kind != N_WORD || strcmp(kind->text, "route") != 0)
+		diag_note(r->diags,
+			  diag_error(r->diags, CAVE_UNKNOWN_NAME, kind ? kind->at : first->at,
+				     "of netlink only 'route' can be named"),
+			  nowhere, "write: %s netlink route", n->text);
+	else if (kind->next)
+		diag_error(r->diags, CAVE_SYNTAX, kind->next->at, "'netlink route' has no destination and no port");
+	else if (!at->file)
+		*at = n->at;
+	return true;
 }
 
 /* The operands before the clauses: [protocol] destination. */
@@ -262,7 +278,7 @@ static void resolve_rule(struct resolver *r, const struct node *n)
 	const struct node *clause = n->kids;
 	size_t count = 0;
 
-	if (arrives_later(r, n))
+	if (arrives_later(r, n) || resolve_netlink(r, n))
 		return;
 	for (; clause && clause->kind != N_EXCEPT && clause->kind != N_PORT; clause = clause->next)
 		count++;

@@ -240,11 +240,12 @@ static bool builtin_set(struct resolution *r, enum builtin which)
 	return true;
 }
 
-static bool builtin_sets(struct resolution *r, const struct net_set *set)
+static bool builtin_sets(struct resolution *r, const struct policy *p, const struct net_set *set)
 {
 	return builtin_set(r, BUILTIN_BASE) && (net_set_empty(set) || builtin_set(r, BUILTIN_NETWORK)) &&
 	       (!net_set_reaches(set, NET_TCP) || builtin_set(r, BUILTIN_TCP)) &&
-	       (!net_set_reaches(set, NET_UDP) || builtin_set(r, BUILTIN_UDP));
+	       (!net_set_reaches(set, NET_UDP) || builtin_set(r, BUILTIN_UDP)) &&
+	       (!p->netlink_route || builtin_set(r, BUILTIN_NETLINK));
 }
 
 /* The runtime's own start of the tool is no affair of the profile's lines. */
@@ -356,7 +357,7 @@ bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, 
 	r.rows = syscall_table(&r.nrows);
 	r.builtin = ARENA_ARRAY(a, r.nrows, struct clauses);
 	r.clauses = ARENA_ARRAY(a, r.nrows, struct clauses);
-	if (!builtin_sets(&r, set))
+	if (!builtin_sets(&r, p, set))
 		return false;
 	start_with_base(&r, p);
 	for (size_t i = 0; i < p->nsys_rules; i++)

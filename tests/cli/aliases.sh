@@ -58,6 +58,8 @@ same "an except and a deny" "$(net 'allow tcp 10.0.0.0/8 except 10.1.0.0/16 port
 	"$(net 'allow tcp 10.0.0.0/8 port 1; deny 10.1.0.0/16')"
 same "localhost written out" "$(net 'allow tcp localhost port 1')" "$(net 'allow tcp { 127.0.0.0/8, ::1 } port 1')"
 same "a rule twice" "$(net 'allow tcp 10.0.0.1 port 1; allow tcp 10.0.0.1 port 1')" "$(net 'allow tcp 10.0.0.1 port 1')"
+same "netlink twice" "$(net 'allow netlink route; allow netlink route')" "$(net 'allow netlink route')"
+same "netlink denied" "$(net 'allow netlink route; deny netlink route')" 'profile p { }'
 same "credentials in any order" 'profile p { credentialEnv GEMINI_API_KEY, GOOGLE_API_KEY }' \
 	'profile p { credentialEnv GOOGLE_API_KEY
 credentialEnv GEMINI_API_KEY }'
@@ -65,6 +67,8 @@ same "a path with dots" 'profile p { files { read "/etc/./hosts" } }' 'profile p
 
 differ "a port" "$(net 'allow tcp 10.0.0.1 port 1')" "$(net 'allow tcp 10.0.0.1 port 2')"
 differ "a protocol" "$(net 'allow tcp 10.0.0.1 port 1')" "$(net 'allow udp 10.0.0.1 port 1')"
+differ "netlink" 'profile p { }' "$(net 'allow netlink route')"
+differ "netlink beside a rule" "$(net 'allow tcp 10.0.0.1 port 1')" "$(net 'allow tcp 10.0.0.1 port 1; allow netlink route')"
 differ "a syscall" 'profile p { }' 'profile p { syscalls { deny uname } }'
 differ "a file" 'profile p { files { read "/srv" } }' 'profile p { files { write "/srv" } }'
 differ "a variable" 'profile p { env { set A "1" } }' 'profile p { env { set A "2" } }'

@@ -227,9 +227,20 @@ profile p {
 }
 END
 
+# --- netlink
+in_network "2:17:$unknown" 'allow netlink audit'
+in_network "2:9:$unknown" 'allow netlink'
+in_network "2:17:$unknown" 'deny  netlink port 1'
+in_network "2:23:$syntax" 'allow netlink route port 443'
+in_network "2:23:$syntax" 'allow netlink route 10.0.0.1'
+refused "network false beside netlink" "2:11:$contradiction" <<'END'
+profile p {
+  network false; network { allow netlink route }
+}
+END
+
 # --- what comes with a later issue is refused, never ignored
 in_network "2:3:$later" 'listen tcp 127.0.0.1 port 8080'
-in_network "2:9:$later" 'allow netlink route'
 in_network "2:9:$later" 'allow resolver'
 in_network "2:13:$later" 'allow tcp api.example.com port 443'
 among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'

@@ -85,7 +85,8 @@ static struct sock_filter *finished(struct compiled *c)
 	return insn;
 }
 
-static struct compiled *compile(const char *text, bool tcp, bool udp)
+/* `grants` holds the letters of what is granted: t for tcp, u for udp, n for netlink. */
+static struct compiled *compile(const char *text, const char *grants)
 {
 	struct compiled *c = calloc(1, sizeof *c);
 	struct gen_error e;
@@ -93,8 +94,9 @@ static struct compiled *compile(const char *text, bool tcp, bool udp)
 	sources_init(&c->sources, &c->arena);
 	diags_init(&c->diags, &c->sources);
 	c->policy.base_syscalls = true;
-	c->set.cell[NET_TCP][NET_V4] = (struct net_cell){ &c->reached, tcp };
-	c->set.cell[NET_UDP][NET_V4] = (struct net_cell){ &c->reached, udp };
+	c->set.cell[NET_TCP][NET_V4] = (struct net_cell){ &c->reached, strchr(grants, 't') != NULL };
+	c->set.cell[NET_UDP][NET_V4] = (struct net_cell){ &c->reached, strchr(grants, 'u') != NULL };
+	c->policy.netlink_route = strchr(grants, 'n') != NULL;
 	read_lines(c, text);
 	c->ok = syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, &c->rules) &&
 		seccomp_generate(&c->arena, &c->rules, &c->filter, &e) &&
@@ -368,6 +370,22 @@ static const struct attempt with_udp[] = {
 	{ "setsockopt", { 0, 6, 1 }, REFUSED },
 };
 
+static const struct attempt with_netlink[] = {
+	{ "socket", { AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0 }, ALLOW },
+	{ "socket", { AF_NETLINK, SOCK_DGRAM, 0 }, ALLOW },
+	{ "socket", { AF_NETLINK, SOCK_STREAM, 0 }, REFUSED },
+	{ "socket", { AF_NETLINK, SOCK_RAW, 4 /* NETLINK_SOCK_DIAG */ }, REFUSED },
+	{ "socket", { AF_NETLINK, SOCK_RAW, 9 /* NETLINK_AUDIT */ }, REFUSED },
+	{ "socket", { AF_NETLINK, SOCK_RAW, 15 /* NETLINK_KOBJECT_UEVENT */ }, REFUSED },
+	{ "socket", { AF_NETLINK, SOCK_RAW, 16 /* NETLINK_GENERIC */ }, REFUSED },
+	{ "socket", { AF_INET, SOCK_DGRAM, 0 }, REFUSED },
+	{ "socket", { AF_INET, SOCK_RAW, 0 }, REFUSED },
+	{ "socket", { AF_PACKET, SOCK_RAW, 0 }, REFUSED },
+	{ "bind", { 0 }, ALLOW },
+	{ "connect", { 0 }, REFUSED },
+	{ "setsockopt", { 0, 270 /* SOL_NETLINK */, 1 }, REFUSED },
+};
+
 static void each_patch_once(const struct compiled *c)
 {
 	size_t count[CAVE_PATCH_KINDS] = { 0 };
@@ -382,7 +400,7 @@ static void each_patch_once(const struct compiled *c)
 
 static void base_set(void)
 {
-	struct compiled *c = compile("", false, false);
+	struct compiled *c = compile("", "");
 
 	ATTEMPTS(c, "base: processes and threads", base_process);
 	ATTEMPTS(c, "base: others and devices", base_others);
@@ -391,11 +409,14 @@ static void base_set(void)
 	each_patch_once(c);
 	check(c->diags.errors == 0, "no complaint");
 	release(c);
-	c = compile("", true, false);
+	c = compile("", "t");
 	ATTEMPTS(c, "tcp granted", with_tcp);
 	release(c);
-	c = compile("", false, true);
+	c = compile("", "u");
 	ATTEMPTS(c, "udp granted", with_udp);
+	release(c);
+	c = compile("", "n");
+	ATTEMPTS(c, "netlink granted", with_netlink);
 	release(c);
 }
 
@@ -403,7 +424,7 @@ static void base_set(void)
 
 static void with_lines(const char *text, bool mounts, const struct attempt *a, size_t n)
 {
-	struct compiled *c = compile(text, false, false);
+	struct compiled *c = compile(text, "");
 
 	attempts(c, text, a, n);
 	check(c->diags.errors == 0 && c->policy.requires_mounts == mounts, "%s: accepted%s", text,
@@ -442,7 +463,7 @@ static void accepted_lines(void)
 
 static void refused_line(const char *text, enum cave_code code, const char *part)
 {
-	struct compiled *c = compile(text, false, false);
+	struct compiled *c = compile(text, "");
 	const struct diag *d = c->diags.first;
 	bool names = d && d->code == code && strstr(d->text, part);
 
@@ -492,7 +513,7 @@ static void private_forms(void)
 
 static void elsewhere(void)
 {
-	struct compiled *c = compile("syscalls { allow riscv_flush_icache }", false, false);
+	struct compiled *c = compile("syscalls { allow riscv_flush_icache }", "");
 
 	check(c->ok && c->diags.errors == 0 && c->diags.notes == 1,
 	      "a call of another architecture is a note");
