@@ -46,13 +46,20 @@ struct ports_block {
 	line_id line; /* of the first address that leads to it */
 };
 
+/* What an endpoint is judged by, and where the judgement leads. */
+struct judge {
+	const struct net_cell (*cell)[NET_FAMILIES];
+	asm_label yes, no;
+	struct ports_block *ports; /* by port set */
+};
+
 /* One program while it is generated. */
 struct hook_gen {
 	struct assembler s;
 	const struct net_set *set;
 	bool proto[NET_PROTOS]; /* those that this hook judges */
 	asm_label allow, deny;
-	struct ports_block *ports; /* by port set */
+	struct judge peer, local; /* destinations; endpoints of one's own */
 };
 
 #define SOCK_ADDR(field) ((int16_t)offsetof(struct bpf_sock_addr, field))
@@ -60,14 +67,14 @@ struct hook_gen {
 
 /* --- judging a destination ------------------------------------------------ */
 
-static bool grants(const struct net_set *set, int proto)
+static bool grants(const struct judge *j, int proto)
 {
-	return set->cell[proto][NET_V4].n || set->cell[proto][NET_V6].n;
+	return j->cell[proto][NET_V4].n || j->cell[proto][NET_V6].n;
 }
 
-static asm_label ports_label(struct hook_gen *g, const struct net_interval *v)
+static asm_label ports_label(struct hook_gen *g, const struct judge *j, const struct net_interval *v)
 {
-	struct ports_block *b = &g->ports[v->ports];
+	struct ports_block *b = &j->ports[v->ports];
 
 	if (!b->used)
 		*b = (struct ports_block){ true, asm_new_label(&g->s), v->line };
@@ -91,9 +98,9 @@ static void add_segment(struct tree_segment *segment, size_t *n, enum net_family
 }
 
 /* The address in registers is judged for one protocol: to the block of its ports, or refused. */
-static void judge_address(struct hook_gen *g, int proto, enum net_family family)
+static void judge_address(struct hook_gen *g, const struct judge *j, int proto, enum net_family family)
 {
-	const struct net_cell *c = &g->set->cell[proto][family];
+	const struct net_cell *c = &j->cell[proto][family];
 	struct tree_segment *segment = ARENA_ARRAY(g->s.arena, 2 * c->n + 1, struct tree_segment);
 	struct net_addr next = { 0, 0 };
 	bool wrapped = false;
@@ -103,15 +110,15 @@ static void judge_address(struct hook_gen *g, int proto, enum net_family family)
 		const struct net_interval *v = &c->interval[i];
 
 		if (net_addr_cmp(v->lo, next))
-			add_segment(segment, &n, family, next, g->deny, v->line);
-		add_segment(segment, &n, family, v->lo, ports_label(g, v), v->line);
+			add_segment(segment, &n, family, next, j->no, v->line);
+		add_segment(segment, &n, family, v->lo, ports_label(g, j, v), v->line);
 		next = v->hi;
 		next.lo++;
 		next.hi += next.lo == 0;
 		wrapped = family == NET_V4 ? next.lo > UINT32_MAX : !next.lo && !next.hi;
 	}
 	if (!wrapped)
-		add_segment(segment, &n, family, next, g->deny,
+		add_segment(segment, &n, family, next, j->no,
 			    c->n ? c->interval[c->n - 1].line : 0);
 	if (family == NET_V4)
 		tree_emit(&g->s, addr4_reg, 1, segment, n);
@@ -135,44 +142,44 @@ static bool same_cell(const struct net_cell *a, const struct net_cell *b)
  * The address in registers is judged by the protocol in PROTO; one tree does for both if they reach
  * the same.
  */
-static void judge(struct hook_gen *g, enum net_family family)
+static void judge(struct hook_gen *g, const struct judge *j, enum net_family family)
 {
 	static const uint32_t number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
 	asm_label shared = asm_new_label(&g->s);
-	bool share = g->proto[NET_TCP] && grants(g->set, NET_TCP) && grants(g->set, NET_UDP) &&
-		     same_cell(&g->set->cell[NET_TCP][family], &g->set->cell[NET_UDP][family]);
+	bool share = g->proto[NET_TCP] && grants(j, NET_TCP) && grants(j, NET_UDP) &&
+		     same_cell(&j->cell[NET_TCP][family], &j->cell[NET_UDP][family]);
 
 	if (share)
 		asm_jump(&g->s, BPF_JMP32 | BPF_JEQ | BPF_K, PROTO, IPPROTO_TCP, shared);
 	for (int proto = share ? NET_UDP : NET_TCP; proto < NET_PROTOS; proto++) {
 		asm_label other;
 
-		if (!g->proto[proto] || !grants(g->set, proto))
+		if (!g->proto[proto] || !grants(j, proto))
 			continue;
 		other = asm_new_label(&g->s);
 		asm_jump(&g->s, BPF_JMP32 | BPF_JNE | BPF_K, PROTO, number[proto], other);
 		if (share)
 			asm_place(&g->s, shared);
-		judge_address(g, proto, family);
+		judge_address(g, j, proto, family);
 		asm_place(&g->s, other);
 	}
-	asm_goto(&g->s, g->deny);
+	asm_goto(&g->s, j->no);
 }
 
-static void judge4(struct hook_gen *g)
+static void judge4(struct hook_gen *g, const struct judge *j)
 {
 	asm_host_order(&g->s, ADDR4, 32);
-	judge(g, NET_V4);
+	judge(g, j, NET_V4);
 }
 
-static void judge6(struct hook_gen *g)
+static void judge6(struct hook_gen *g, const struct judge *j)
 {
 	for (int w = 0; w < 4; w++)
 		asm_host_order(&g->s, addr6_reg[w], 32);
-	judge(g, NET_V6);
+	judge(g, j, NET_V6);
 }
 
-static void emit_ports(struct hook_gen *g, const struct net_portset *p, line_id line)
+static void emit_ports(struct hook_gen *g, const struct judge *j, const struct net_portset *p, line_id line)
 {
 	struct tree_segment *segment = ARENA_ARRAY(g->s.arena, 2 * p->n + 1, struct tree_segment);
 	uint32_t next = 0;
@@ -180,25 +187,25 @@ static void emit_ports(struct hook_gen *g, const struct net_portset *p, line_id 
 
 	for (size_t k = 0; k < p->n; k++) {
 		if (p->range[k].lo != next)
-			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, g->deny,
+			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, j->no,
 				    line);
-		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, p->range[k].lo }, g->allow,
+		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, p->range[k].lo }, j->yes,
 			    line);
 		next = p->range[k].hi + 1u;
 	}
 	if (next <= UINT16_MAX)
-		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, g->deny, line);
+		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, j->no, line);
 	tree_emit(&g->s, port_reg, 1, segment, n);
 }
 
 /* One block for every set of ports that some address led to. */
-static void emit_port_blocks(struct hook_gen *g)
+static void emit_port_blocks(struct hook_gen *g, const struct judge *j)
 {
 	for (uint32_t i = 0; i < g->set->nportsets; i++) {
-		if (!g->ports[i].used)
+		if (!j->ports[i].used)
 			continue;
-		asm_place(&g->s, g->ports[i].label);
-		emit_ports(g, &g->set->portset[i], g->ports[i].line);
+		asm_place(&g->s, j->ports[i].label);
+		emit_ports(g, j, &g->set->portset[i], j->ports[i].line);
 	}
 }
 
@@ -232,7 +239,7 @@ static void allow_connected(struct hook_gen *g, enum net_family family)
 {
 	asm_label addressed = asm_new_label(&g->s);
 
-	if (!grants(g->set, NET_UDP))
+	if (!grants(&g->peer, NET_UDP))
 		return;
 	jump_if(g, BPF_JNE, PORT, 0, addressed);
 	jump_if(g, BPF_JNE, PROTO, IPPROTO_UDP, g->deny);
@@ -257,7 +264,7 @@ static void gen_destination4(struct hook_gen *g, bool datagram)
 	jump_if(g, BPF_JNE, ADDR4, 0, known);
 	set_field(g, ADDR4, RAW_LOOPBACK4, SOCK_ADDR(user_ip4));
 	asm_place(&g->s, known);
-	judge4(g);
+	judge4(g, &g->peer);
 }
 
 static void load_words(struct hook_gen *g, int16_t field)
@@ -270,7 +277,7 @@ static void load_words(struct hook_gen *g, int16_t field)
  * Judges the address in R2-R5, in network order: as IPv4 if it is mapped.  With `field`, the
  * unspecified address is replaced by loopback there, as the kernel would do after the hook.
  */
-static void judge_words(struct hook_gen *g, int16_t field, asm_label mapped)
+static void judge_words(struct hook_gen *g, const struct judge *j, int16_t field, asm_label mapped)
 {
 	asm_label native = asm_new_label(&g->s), unspecified = asm_new_label(&g->s);
 
@@ -284,14 +291,14 @@ static void judge_words(struct hook_gen *g, int16_t field, asm_label mapped)
 		set_field(g, ADDR4, RAW_LOOPBACK4, (int16_t)(field + 12));
 	}
 	asm_place(&g->s, mapped);
-	judge4(g);
+	judge4(g, j);
 	asm_place(&g->s, unspecified);
 	if (field) {
 		jump_if(g, BPF_JNE, addr6_reg[3], 0, native);
 		set_field(g, addr6_reg[3], RAW_LOOPBACK6, (int16_t)(field + 12));
 	}
 	asm_place(&g->s, native);
-	judge6(g);
+	judge6(g, j);
 }
 
 static void gen_destination6(struct hook_gen *g, bool datagram)
@@ -300,7 +307,7 @@ static void gen_destination6(struct hook_gen *g, bool datagram)
 	load_words(g, SOCK_ADDR(user_ip6));
 	if (datagram)
 		allow_connected(g, NET_V6);
-	judge_words(g, SOCK_ADDR(user_ip6), asm_new_label(&g->s));
+	judge_words(g, &g->peer, SOCK_ADDR(user_ip6), asm_new_label(&g->s));
 }
 
 static void gen_connect4(struct hook_gen *g)
@@ -327,14 +334,19 @@ static void gen_sendmsg6(struct hook_gen *g)
 
 /* --- bind and socket ------------------------------------------------------ */
 
+static bool uses(const struct hook_gen *g, int proto)
+{
+	return grants(&g->peer, proto) || grants(&g->local, proto);
+}
+
 /* Refuses protocols that are not granted. */
 static void require_proto(struct hook_gen *g)
 {
 	asm_label granted = asm_new_label(&g->s);
 
-	if (grants(g->set, NET_TCP))
+	if (uses(g, NET_TCP))
 		jump_if(g, BPF_JEQ, PROTO, IPPROTO_TCP, granted);
-	if (grants(g->set, NET_UDP))
+	if (uses(g, NET_UDP))
 		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, granted);
 	asm_goto(&g->s, g->deny);
 	asm_place(&g->s, granted);
@@ -347,23 +359,36 @@ static void require_unicast4(struct hook_gen *g)
 	asm_goto(&g->s, g->allow);
 }
 
+static bool listens(const struct hook_gen *g)
+{
+	return grants(&g->local, NET_TCP) || grants(&g->local, NET_UDP);
+}
+
+/* Port 0 is one that the kernel chooses; any other must be granted. */
 static void gen_bind4(struct hook_gen *g)
 {
+	asm_label named = listens(g) ? asm_new_label(&g->s) : g->deny;
+
 	load_sock_addr(g);
-	jump_if(g, BPF_JNE, PORT, 0, g->deny);
-	require_proto(g);
 	asm_load(&g->s, BPF_W, ADDR4, CTX, SOCK_ADDR(user_ip4));
+	jump_if(g, BPF_JNE, PORT, 0, named);
+	require_proto(g);
 	require_unicast4(g);
+	if (!listens(g))
+		return;
+	asm_place(&g->s, named);
+	judge4(g, &g->local);
 }
 
 static void gen_bind6(struct hook_gen *g)
 {
 	asm_label native = asm_new_label(&g->s);
+	asm_label named = listens(g) ? asm_new_label(&g->s) : g->deny;
 
 	load_sock_addr(g);
-	jump_if(g, BPF_JNE, PORT, 0, g->deny);
-	require_proto(g);
 	load_words(g, SOCK_ADDR(user_ip6));
+	jump_if(g, BPF_JNE, PORT, 0, named);
+	require_proto(g);
 	jump_if(g, BPF_JNE, addr6_reg[0], 0, native);
 	jump_if(g, BPF_JNE, addr6_reg[1], 0, native);
 	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
@@ -373,6 +398,10 @@ static void gen_bind6(struct hook_gen *g)
 	asm_host_order(&g->s, addr6_reg[0], 32);
 	jump_if(g, BPF_JGE, addr6_reg[0], MULTICAST6, g->deny);
 	asm_goto(&g->s, g->allow);
+	if (!listens(g))
+		return;
+	asm_place(&g->s, named);
+	judge_words(g, &g->local, 0, asm_new_label(&g->s));
 }
 
 static void allow_socket(struct hook_gen *g, uint32_t type, uint32_t protocol)
@@ -397,9 +426,9 @@ static void gen_sock_create(struct hook_gen *g)
 	jump_if(g, BPF_JEQ, BPF_REG_0, AF_INET, inet);
 	jump_if(g, BPF_JNE, BPF_REG_0, AF_INET6, g->deny);
 	asm_place(&g->s, inet);
-	if (grants(g->set, NET_TCP))
+	if (uses(g, NET_TCP))
 		allow_socket(g, SOCK_STREAM, IPPROTO_TCP);
-	if (grants(g->set, NET_UDP))
+	if (uses(g, NET_UDP))
 		allow_socket(g, SOCK_DGRAM, IPPROTO_UDP);
 	asm_goto(&g->s, g->deny);
 }
@@ -443,16 +472,54 @@ static void load_header(struct hook_gen *g, asm_label six)
 }
 
 /*
+ * A packet of a socket whose peer is not granted: of a connection that came in, or of the listening
+ * socket itself, at an endpoint of one's own that is.  Only connections that were accepted have
+ * such a peer, connect() being judged.
+ */
+static void judge_accepted(struct hook_gen *g)
+{
+	asm_label inet6 = asm_new_label(&g->s), mapped = asm_new_label(&g->s);
+
+	asm_place(&g->s, g->peer.no);
+	asm_load(&g->s, BPF_W, PORT, CTX, SKB(local_port)); /* in host order */
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET6, inet6);
+	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET, g->deny);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(local_ip4));
+	asm_goto(&g->s, mapped);
+	asm_place(&g->s, inet6);
+	load_words(g, SKB(local_ip6));
+	judge_words(g, &g->local, 0, mapped);
+}
+
+/* The socket's peer. */
+static void judge_peer(struct hook_gen *g)
+{
+	asm_label inet6 = asm_new_label(&g->s), mapped = asm_new_label(&g->s);
+
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET6, inet6);
+	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET, g->deny);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
+	asm_goto(&g->s, mapped);
+	asm_place(&g->s, inet6);
+	load_words(g, SKB(remote_ip6));
+	judge_words(g, &g->peer, 0, mapped);
+	emit_port_blocks(g, &g->peer);
+}
+
+/*
  * A packet that leaves: TCP or UDP without anything that re-aims it, from a socket whose peer is
  * granted.  The packet's own destination is not judged: the host's firewall may have translated it
  * by now (the resolver of container engines is reached in that way).
  */
 static void gen_egress(struct hook_gen *g)
 {
-	asm_label six = asm_new_label(&g->s), peer = asm_new_label(&g->s),
-		  inet6 = asm_new_label(&g->s);
-	asm_label connected = asm_new_label(&g->s), mapped = asm_new_label(&g->s);
+	asm_label six = asm_new_label(&g->s), peer = asm_new_label(&g->s);
+	asm_label connected = asm_new_label(&g->s);
 
+	if (grants(&g->local, NET_TCP))
+		g->peer.no = asm_new_label(&g->s);
 	load_header(g, six);
 	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
 	asm_goto(&g->s, peer);
@@ -467,24 +534,48 @@ static void gen_egress(struct hook_gen *g)
 	jump_if(g, BPF_JNE, PORT, 0, connected);
 	jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, g->allow);
 	asm_place(&g->s, connected);
-	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
-	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET6, inet6);
-	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET, g->deny);
-	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
-	asm_goto(&g->s, mapped);
-	asm_place(&g->s, inet6);
-	load_words(g, SKB(remote_ip6));
-	judge_words(g, 0, mapped);
+	if (grants(&g->peer, NET_TCP) || grants(&g->peer, NET_UDP))
+		judge_peer(g);
+	if (grants(&g->local, NET_TCP))
+		judge_accepted(g);
 }
 
-/* TCP: no new connection comes in (SYN without ACK); what belongs to one that was made passes. */
-static void refuse_syn(struct hook_gen *g, uint32_t header)
+/* The endpoint that a packet is addressed to, judged as one's own. */
+static void judge_own_endpoint(struct hook_gen *g, uint32_t header)
 {
+	load_bytes(g, header + 2, EXTRA, 2);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
+	asm_host_order(&g->s, PORT, 16);
+	if (header == 20) {
+		asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
+		asm_set(&g->s, PROTO, IPPROTO_TCP);
+		judge4(g, &g->local);
+		return;
+	}
+	load_bytes(g, 24, HEADER, 16);
+	for (int w = 0; w < 4; w++)
+		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 4 * w));
+	asm_set(&g->s, PROTO, IPPROTO_TCP);
+	judge6(g, &g->local);
+}
+
+/*
+ * TCP: a new connection (SYN without ACK) comes in at endpoints that are granted only; what belongs
+ * to one that was made passes.
+ */
+static void judge_syn(struct hook_gen *g, uint32_t header)
+{
+	asm_label syn = grants(&g->local, NET_TCP) ? asm_new_label(&g->s) : g->deny;
+
 	load_bytes(g, header + TCP_FLAGS, EXTRA, 1);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, EXTRA);
 	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, TCP_SYN | TCP_ACK);
-	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN, g->deny);
+	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN, syn);
 	asm_goto(&g->s, g->allow);
+	if (!grants(&g->local, NET_TCP))
+		return;
+	asm_place(&g->s, syn);
+	judge_own_endpoint(g, header);
 }
 
 static void load_source_port(struct hook_gen *g, uint32_t header)
@@ -500,13 +591,13 @@ static void split_protocols(struct hook_gen *g, uint32_t header)
 {
 	asm_label datagram = asm_new_label(&g->s);
 
-	if (!grants(g->set, NET_TCP)) {
+	if (!uses(g, NET_TCP)) {
 		jump_if(g, BPF_JNE, BPF_REG_1, IPPROTO_UDP, g->deny);
 		return;
 	}
 	jump_if(g, BPF_JEQ, BPF_REG_1, IPPROTO_UDP, datagram);
 	jump_if(g, BPF_JNE, BPF_REG_1, IPPROTO_TCP, g->deny);
-	refuse_syn(g, header);
+	judge_syn(g, header);
 	asm_place(&g->s, datagram);
 }
 
@@ -515,20 +606,22 @@ static void gen_ingress(struct hook_gen *g)
 {
 	asm_label six = asm_new_label(&g->s);
 
-	g->proto[NET_TCP] = false;
 	load_header(g, six);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 9);
 	split_protocols(g, 20);
 	load_source_port(g, 20);
 	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
-	judge4(g);
+	g->proto[NET_TCP] = false;
+	judge4(g, &g->peer);
+	g->proto[NET_TCP] = true;
 	asm_place(&g->s, six);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 6);
 	split_protocols(g, 40);
 	load_source_port(g, 40);
+	g->proto[NET_TCP] = false;
 	for (int w = 0; w < 4; w++)
 		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 8 + 4 * w));
-	judge6(g);
+	judge6(g, &g->peer);
 }
 
 /* --- all of them ---------------------------------------------------------- */
@@ -545,6 +638,16 @@ static void (*const generator[CAVE_HOOK_COUNT])(struct hook_gen *g) = {
 	[CAVE_HOOK_INGRESS] = gen_ingress,
 };
 
+static struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES])
+{
+	return (struct judge){
+		.cell = cell,
+		.yes = g->allow,
+		.no = g->deny,
+		.ports = ARENA_ARRAY(g->s.arena, g->set->nportsets + 1, struct ports_block),
+	};
+}
+
 static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_hook hook,
 			  struct hook_program *out, struct gen_error *error)
 {
@@ -553,11 +656,14 @@ static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_
 	asm_init(&g.s, a);
 	g.allow = asm_new_label(&g.s);
 	g.deny = asm_new_label(&g.s);
-	g.ports = ARENA_ARRAY(a, set->nportsets + 1, struct ports_block);
+	g.peer = make_judge(&g, set->cell);
+	g.local = make_judge(&g, set->local);
 	/* Where nothing is reached nothing is asked: the kernel takes no code that cannot be run. */
-	if (grants(set, NET_TCP) || grants(set, NET_UDP))
+	if (!net_set_empty(set))
 		generator[hook](&g);
-	emit_port_blocks(&g);
+	if (hook != CAVE_HOOK_EGRESS)
+		emit_port_blocks(&g, &g.peer);
+	emit_port_blocks(&g, &g.local);
 	if (asm_is_used(&g.s, g.allow)) {
 		asm_place(&g.s, g.allow);
 		asm_return(&g.s, 1);

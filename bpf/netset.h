@@ -51,6 +51,7 @@ struct net_cell {
 
 struct net_set {
 	struct net_cell cell[NET_PROTOS][NET_FAMILIES];
+	struct net_cell local[NET_PROTOS][NET_FAMILIES]; /* of one's own: where peers may come in */
 	const struct net_portset *portset; /* no two equal */
 	size_t nportsets;
 };
@@ -61,10 +62,22 @@ static inline bool net_set_reaches(const struct net_set *s, enum net_proto proto
 	return s->cell[proto][NET_V4].n || s->cell[proto][NET_V6].n;
 }
 
+/* True if peers may come in by this protocol. */
+static inline bool net_set_listens(const struct net_set *s, enum net_proto proto)
+{
+	return s->local[proto][NET_V4].n || s->local[proto][NET_V6].n;
+}
+
+/* True if sockets of this protocol are of any use. */
+static inline bool net_set_uses(const struct net_set *s, enum net_proto proto)
+{
+	return net_set_reaches(s, proto) || net_set_listens(s, proto);
+}
+
 /* True if the set is empty: no network at all, and no egress programs. */
 static inline bool net_set_empty(const struct net_set *s)
 {
-	return !net_set_reaches(s, NET_TCP) && !net_set_reaches(s, NET_UDP);
+	return !net_set_uses(s, NET_TCP) && !net_set_uses(s, NET_UDP);
 }
 
 static inline int net_addr_cmp(struct net_addr a, struct net_addr b)

@@ -88,25 +88,45 @@ static void put_ports(struct buffer *b, const struct net_portset *set)
 	buffer_printf(b, " }\n");
 }
 
-/* One rule per protocol and set of ports: its destinations, IPv4 first. */
-static void put_rule(struct buffer *b, const struct net_set *set, enum net_proto proto, uint32_t ports)
+/* Every local address of the family has these ports: only a listen can reach the unspecified one. */
+static bool is_everywhere(const struct net_cell *cell, uint32_t ports)
+{
+	return cell->n && !cell->interval[0].lo.hi && !cell->interval[0].lo.lo && cell->interval[0].ports == ports;
+}
+
+static void put_destination(struct buffer *b, enum net_family family, const struct net_interval *i, bool everywhere,
+			    bool *first)
+{
+	if (!everywhere) {
+		put_interval(b, family, i, first);
+		return;
+	}
+	buffer_printf(b, "%s            %s", *first ? "" : ",\n", family == NET_V4 ? "0.0.0.0" : "::");
+	*first = false;
+}
+
+/* One rule per verb, protocol and set of ports: its addresses, IPv4 first. */
+static void put_rule(struct buffer *b, const char *verb, const struct net_cell cells[NET_FAMILIES],
+		     const struct net_portset *portset, enum net_proto proto, uint32_t ports)
 {
 	bool first = true;
 
 	for (int family = 0; family < NET_FAMILIES; family++) {
-		const struct net_cell *cell = &set->cell[proto][family];
+		const struct net_cell *cell = &cells[family];
+		bool everywhere = strcmp(verb, "listen") == 0 && is_everywhere(cell, ports);
+		size_t n = everywhere ? 1 : cell->n;
 
-		for (size_t i = 0; i < cell->n; i++) {
+		for (size_t i = 0; i < n; i++) {
 			if (cell->interval[i].ports != ports)
 				continue;
 			if (first)
-				buffer_printf(b, "        allow %s {\n", protos[proto]);
-			put_interval(b, family, &cell->interval[i], &first);
+				buffer_printf(b, "        %s %s {\n", verb, protos[proto]);
+			put_destination(b, family, &cell->interval[i], everywhere, &first);
 		}
 	}
 	if (!first) {
 		buffer_printf(b, "\n        }");
-		put_ports(b, &set->portset[ports]);
+		put_ports(b, &portset[ports]);
 	}
 }
 
@@ -141,7 +161,10 @@ static void put_network(struct buffer *b, const struct policy *p, const struct n
 		buffer_printf(b, "        allow netlink route\n");
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		for (size_t i = 0; i < set->nportsets; i++)
-			put_rule(b, set, proto, order[i]);
+			put_rule(b, "allow", set->cell[proto], set->portset, proto, order[i]);
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		for (size_t i = 0; i < set->nportsets; i++)
+			put_rule(b, "listen", set->local[proto], set->portset, proto, order[i]);
 	buffer_printf(b, "    }\n");
 }
 

@@ -16,6 +16,13 @@
 size_t egress_parse_address(struct diags *d, const char *text, struct span at, struct net_operand out[2]);
 
 /*
+ * Parses one operand of `listen`, an address of one's own.  0.0.0.0 and :: are every local address of their family,
+ * `any` those of both, as they are to bind(); a range that holds them beside others, or what is no unicast address,
+ * is an error.  Otherwise as above.
+ */
+size_t egress_parse_local(struct diags *d, const char *text, struct span at, struct net_operand out[2]);
+
+/*
  * Parses a port or a range, `443` or `8000-8010`; `any` is every port from 1 to 65535.  Port 0 is an error.
  * Returns false after an error was recorded.
  */

@@ -488,6 +488,51 @@ size_t egress_parse_address(struct diags *d, const char *text, struct span at,
 	return 1;
 }
 
+/* --- addresses of one's own ----------------------------------------------- */
+
+/* The last unicast address; nothing above it is one's own. */
+static struct net_addr last_unicast(enum net_family family)
+{
+	return family == NET_V4 ? (struct net_addr){ 0, 0xdfffffff }
+				: (struct net_addr){ 0xfeffffffffffffff, UINT64_MAX };
+}
+
+static bool narrow_local(const struct reader *r, struct net_operand *o)
+{
+	bool whole = !o->lo.hi && !o->lo.lo && !net_addr_cmp(o->hi, addr_last(o->family));
+	struct diag *e;
+
+	if (whole) {
+		o->hi = last_unicast(o->family);
+		return true;
+	}
+	if ((o->lo.hi || o->lo.lo) && net_addr_cmp(o->hi, last_unicast(o->family)) <= 0)
+		return true;
+	e = diag_error(r->d, CAVE_VALUE, r->at, "`%s` holds addresses that no host has as its own", r->text);
+	NOTE(r, e, "every local address of the family is %s", o->family == NET_V4 ? "0.0.0.0" : "::");
+	return false;
+}
+
+size_t egress_parse_local(struct diags *d, const char *text, struct span at,
+			  struct net_operand out[2])
+{
+	const struct reader r = { d, text, at };
+	struct net_operand found[2];
+	size_t n;
+
+	if (!strcmp(text, "0.0.0.0"))
+		text = "0.0.0.0/0";
+	else if (!strcmp(text, "::"))
+		text = "::/0";
+	n = egress_parse_address(d, text, at, found);
+	for (size_t i = 0; i < n; i++) {
+		if (!narrow_local(&r, &found[i]))
+			return 0;
+		out[i] = found[i];
+	}
+	return n;
+}
+
 /* --- ports ---------------------------------------------------------------- */
 
 static struct diag *port_error(struct diags *d, const char *text, struct span at, const char *why)

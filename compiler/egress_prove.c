@@ -63,6 +63,7 @@ struct prover {
 	const struct policy *p;
 	const struct hook_program *hook;
 	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
+	bool used[NET_PROTOS]; /* or peers may come in by it */
 	struct sample sample[NET_PROTOS][NET_FAMILIES];
 	struct reference ref;
 	struct rule_list near, holding, holding_raw; /* of the address at hand */
@@ -297,7 +298,7 @@ static void remember(struct prover *v, int proto, struct point at, uint16_t port
 {
 	struct sample *s = &v->sample[proto][at.family];
 
-	v->granted[proto] = true;
+	v->granted[proto] = v->used[proto] = true;
 	if (!s->known)
 		*s = (struct sample){ true, at, port };
 }
@@ -804,13 +805,16 @@ static void prove_unaddressed(struct prover *v)
 	}
 }
 
-/* Unicast and unspecified addresses, with port 0. */
+/* Unicast and unspecified addresses, with port 0; what is listened at. */
 static bool may_bind(const struct prover *v, int protocol, struct point at, uint16_t port)
 {
 	struct point n = reference_normal(at);
 
-	if (port || !((protocol == IPPROTO_TCP && v->granted[NET_TCP]) ||
-		      (protocol == IPPROTO_UDP && v->granted[NET_UDP])))
+	if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
+		return false;
+	if (port)
+		return reference_listens(v->p, protocol == IPPROTO_TCP ? NET_TCP : NET_UDP, n, port);
+	if (!v->used[protocol == IPPROTO_TCP ? NET_TCP : NET_UDP])
 		return false;
 	return n.family == NET_V4 ? n.addr.lo < 0xe0000000 : n.addr.hi >> 56 != 0xff;
 }
@@ -871,8 +875,8 @@ static void prove_sockets(struct prover *v)
 				bool inet = family == AF_INET || family == AF_INET6;
 				bool tcp = type == SOCK_STREAM && protocol == IPPROTO_TCP;
 				bool udp = type == SOCK_DGRAM && protocol == IPPROTO_UDP;
-				bool want = inet && ((tcp && v->granted[NET_TCP]) ||
-						     (udp && v->granted[NET_UDP]));
+				bool want = inet && ((tcp && v->used[NET_TCP]) ||
+						     (udp && v->used[NET_UDP]));
 				uint64_t result;
 
 				if (run(v, q.hook, &in, &result) && (result == 1) != want)
@@ -983,18 +987,53 @@ static void prove_socket_families(struct prover *v, struct packet p)
 	}
 }
 
+/* A peer that hardly any policy grants. */
+static struct point stranger(enum net_family family)
+{
+	return (struct point){ .family = family,
+			       .addr = { family == NET_V4 ? 0 : 0xfd00dead00000000, 0xf0000001 } };
+}
+
+enum { STRANGER_PORT = 9 };
+
+static void put_local(struct __sk_buff *ctx, struct point at, uint16_t port)
+{
+	ctx->local_port = port;
+	if (at.family == NET_V4)
+		ctx->local_ip4 = htonl((uint32_t)at.addr.lo);
+	else
+		put_words(ctx->local_ip6, at.addr);
+}
+
+/* A socket that was accepted at the first endpoint of a listen; as it is if there is none. */
+static void put_listener(struct __sk_buff *ctx, const struct policy *p, int proto)
+{
+	for (size_t i = 0; i < p->nlistens; i++) {
+		const struct net_rule *r = &p->listen[i];
+
+		if (!r->proto[proto])
+			continue;
+		put_peer(ctx, stranger(r->to[0].family), STRANGER_PORT);
+		put_local(ctx, (struct point){ .family = r->to[0].family, .addr = r->to[0].lo },
+			  r->port[0].lo);
+		return;
+	}
+}
+
 /* The peer is granted where any is, the sender too; headers are judged alike in both versions. */
 static struct packet sample_packet(const struct prover *v, int proto, enum net_family family)
 {
 	const struct point nobody = { .family = family, .addr = { 0x20010db8ffff0000, 0xffff } };
 	struct packet p = { .family = family,
-			    .leave = v->granted[proto],
-			    .arrive = v->granted[proto] };
+			    .leave = v->used[proto],
+			    .arrive = v->used[proto] };
 	const struct sample *peer = &v->sample[proto][NET_V4], *from = &v->sample[proto][family];
 
 	if (!peer->known)
 		peer = &v->sample[proto][NET_V6];
 	put_peer(&p.ctx, peer->known ? peer->to : nobody, peer->known ? peer->port : 443);
+	if (!peer->known)
+		put_listener(&p.ctx, v->p, proto);
 	if (!from->known && proto == NET_UDP)
 		p.arrive = false;
 	p.q = (struct question){ .protocol = proto_number[proto],
@@ -1020,6 +1059,166 @@ static void prove_packets(struct prover *v)
 				prove_tcp_flags(v, p);
 			prove_socket_families(v, p);
 		}
+	}
+}
+
+/* --- endpoints of one's own ------------------------------------------------ */
+
+/* The first IPv4 address that is listened at: what a mapped one could be mistaken for. */
+static uint64_t first_local4(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nlistens; i++)
+		for (size_t k = 0; k < p->listen[i].nto; k++)
+			if (p->listen[i].to[k].family == NET_V4)
+				return p->listen[i].to[k].lo.lo;
+	return 0x7f000001;
+}
+
+/* The addresses around those of the listens, and the ports around theirs. */
+static void list_local(struct prover *v, struct points *at, struct ports *ports)
+{
+	for (size_t i = 0; i < v->p->nlistens; i++) {
+		const struct net_rule *r = &v->p->listen[i];
+
+		for (size_t k = 0; k < r->nto; k++)
+			add_operand(v, at, &r->to[k], r->port[0].lo, true);
+		add_rule_ports(v, ports, r);
+	}
+	add_fixed(v, at);
+	add_lookalikes(v, at, 0, 0);
+	add_lookalikes(v, at, first_local4(v->p), 0);
+	for (size_t i = 0; i < at->n; i++)
+		at->item[i].port = 0;
+	qsort(at->item, at->n, sizeof *at->item, by_point);
+	finish_ports(ports);
+}
+
+static void ask_bind(struct prover *v, int proto, struct point at, uint16_t port)
+{
+	struct question q = { CAVE_HOOK_BIND4, proto_number[proto], at, port, "as a local address" };
+	bool want = may_bind(v, q.protocol, at, port);
+
+	if (at.family == NET_V4) {
+		ask_sock_addr(v, &q, want, at);
+		q.at = mapped(at);
+	}
+	q.hook = CAVE_HOOK_BIND6;
+	ask_sock_addr(v, &q, want, q.at);
+}
+
+static bool stranger_allowed(struct prover *v, enum net_family family, int proto)
+{
+	reference_holding(&v->ref, stranger(family), &v->holding);
+	return reference_allows(&v->holding, proto, STRANGER_PORT);
+}
+
+/*
+ * A packet from a socket that is bound to the endpoint, with a peer whose address is granted, by
+ * ports that are not: those of the listen, so that the two ends cannot be taken for each other.
+ */
+static void ask_accepted_known(struct prover *v, int proto, struct point at, uint16_t port, bool want)
+{
+	struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], at, port,
+			      "as the own address of a socket with a granted peer" };
+	const uint16_t remote[] = { STRANGER_PORT, v->p->listen[0].port[0].lo };
+
+	for (int family = 0; family < NET_FAMILIES; family++)
+		for (size_t i = 0; i < sizeof remote / sizeof *remote; i++) {
+			const struct sample *s = &v->sample[proto][family];
+			struct point peer = at.family == NET_V6 && family == NET_V4 ? mapped(s->to) : s->to;
+			struct __sk_buff ctx = { 0 };
+
+			if (!s->known || peer.family != at.family)
+				continue;
+			reference_holding(&v->ref, s->to, &v->holding);
+			put_peer(&ctx, peer, remote[i]);
+			put_local(&ctx, at, port);
+			ask_packet(v, &q, &ctx, &v->leaving[proto][at.family],
+				   want || reference_allows(&v->holding, proto, remote[i]));
+		}
+}
+
+/* A packet from a socket that is bound to the endpoint, whose peer is a stranger, or none. */
+static void ask_accepted(struct prover *v, int proto, struct point at, uint16_t port, bool want)
+{
+	struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], at, port, "as a socket's own address" };
+	struct __sk_buff ctx = { 0 };
+
+	put_peer(&ctx, stranger(at.family), STRANGER_PORT);
+	put_local(&ctx, at, port);
+	ask_packet(v, &q, &ctx, &v->leaving[proto][at.family],
+		   want || stranger_allowed(v, at.family, proto));
+	put_peer(&ctx, (struct point){ .family = at.family }, 0);
+	q.form = "as a listening socket's address";
+	ask_packet(v, &q, &ctx, &v->leaving[proto][at.family],
+		   proto == NET_UDP ? v->used[NET_UDP] : want);
+	ask_accepted_known(v, proto, at, port, want);
+}
+
+static void put_target(struct wire *w, enum net_family family, struct net_addr a, uint16_t port)
+{
+	size_t header = family == NET_V4 ? 20 : 40;
+	uint32_t word[4];
+
+	put_words(word, a);
+	if (family == NET_V4)
+		memcpy(w->byte + 16, word + 3, 4);
+	else
+		memcpy(w->byte + 24, word, 16);
+	w->byte[header + 2] = (uint8_t)(port >> 8);
+	w->byte[header + 3] = (uint8_t)port;
+}
+
+/* A packet to the endpoint from a stranger. */
+static void ask_incoming(struct prover *v, int proto, struct point at, uint16_t port, bool want)
+{
+	struct question q = { CAVE_HOOK_INGRESS, proto_number[proto], at, port, "as a peer's destination" };
+	struct wire w = make_packet(at.family, proto_number[proto], stranger(at.family).addr,
+				    STRANGER_PORT);
+	size_t header = at.family == NET_V4 ? 20 : 40;
+	struct __sk_buff ctx = { .family = AF_INET6 };
+
+	put_target(&w, at.family, at.addr, port);
+	if (proto == NET_UDP) {
+		ask_packet(v, &q, &ctx, &w, want || stranger_allowed(v, at.family, proto));
+		return;
+	}
+	ask_packet(v, &q, &ctx, &w, v->used[NET_TCP]);
+	for (int others = 0; others < 256; others += 4) {
+		w.byte[header + 13] = (uint8_t)((others & ~ACK) | SYN);
+		ask_packet(v, &q, &ctx, &w, want);
+	}
+	for (size_t size = w.size; size-- > header;) {
+		w.size = size;
+		ask_packet(v, &q, &ctx, &w, want && size >= header + 14);
+	}
+}
+
+static void ask_endpoint(struct prover *v, int proto, struct point at, uint16_t port)
+{
+	bool want = reference_listens(v->p, proto, at, port);
+
+	ask_bind(v, proto, at, port);
+	ask_accepted(v, proto, at, port, want);
+	ask_incoming(v, proto, at, port, want);
+	if (at.family == NET_V4)
+		ask_accepted(v, proto, mapped(at), port, want);
+}
+
+static void prove_local(struct prover *v)
+{
+	struct points at = { 0 };
+	struct ports ports = { 0 };
+
+	if (!v->p->nlistens)
+		return;
+	list_local(v, &at, &ports);
+	for (size_t i = 0; i < at.n; i++) {
+		if (i && !by_point(&at.item[i], &at.item[i - 1]))
+			continue;
+		for (size_t k = 0; k < ports.n && !v->failed; k++)
+			for (int proto = 0; proto < NET_PROTOS; proto++)
+				ask_endpoint(v, proto, at.item[i], ports.item[k]);
 	}
 }
 
@@ -1050,6 +1249,9 @@ bool egress_prove(struct diags *d, const struct policy *p, const struct hook_pro
 	v.near = reference_list(&scratch, p);
 	v.holding = reference_list(&scratch, p);
 	v.holding_raw = reference_list(&scratch, p);
+	for (size_t i = 0; i < p->nlistens; i++)
+		for (int proto = 0; proto < NET_PROTOS; proto++)
+			v.used[proto] |= p->listen[i].proto[proto];
 	v.failed = !check_programs(&v);
 	if (!v.failed)
 		prove_destinations(&v);
@@ -1063,6 +1265,8 @@ bool egress_prove(struct diags *d, const struct policy *p, const struct hook_pro
 		prove_sockets(&v);
 	if (!v.failed)
 		prove_packets(&v);
+	if (!v.failed)
+		prove_local(&v);
 	arena_free(&scratch);
 	return !v.failed;
 }

@@ -251,3 +251,18 @@ bool reference_allows(const struct rule_list *holding, int proto, uint16_t port)
 	}
 	return allow;
 }
+
+bool reference_listens(const struct policy *p, int proto, struct point at, uint16_t port)
+{
+	for (size_t i = 0; i < p->nlistens; i++) {
+		const struct net_rule *r = &p->listen[i];
+
+		if (!port || !concerns_proto(r, proto) || !concerns_port(r, port))
+			continue;
+		for (size_t k = 0; k < r->nto; k++)
+			if (r->to[k].family == at.family && net_addr_cmp(r->to[k].lo, at.addr) <= 0 &&
+			    net_addr_cmp(at.addr, r->to[k].hi) <= 0)
+				return true;
+	}
+	return false;
+}

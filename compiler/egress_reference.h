@@ -54,4 +54,7 @@ void reference_touching(struct reference *ref, struct point at, struct rule_list
 /* Whether the rules that concern an address allow a port of it. */
 bool reference_allows(const struct rule_list *holding, int proto, uint16_t port);
 
+/* Whether a listen holds the endpoint, which is one's own and in normal form. */
+bool reference_listens(const struct policy *p, int proto, struct point at, uint16_t port);
+
 #endif

@@ -485,6 +485,7 @@ static bool resolve_cell(struct arena *a, const struct policy *p, enum net_proto
 bool egress_resolve(struct diags *d, struct arena *a, const struct policy *p, struct net_set *out)
 {
 	struct portsets t = { 0 };
+	const struct policy listens = { .net_rule = p->listen, .nnet_rules = p->nlistens };
 	struct net_set set = { 0 };
 	bool exact = true;
 
@@ -493,6 +494,10 @@ bool egress_resolve(struct diags *d, struct arena *a, const struct policy *p, st
 			if (!resolve_cell(a, p, (enum net_proto)proto, (enum net_family)family, &t,
 					  &set.cell[proto][family]))
 				exact = false;
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		for (int family = 0; family < NET_FAMILIES; family++)
+			resolve_cell(a, &listens, (enum net_proto)proto, (enum net_family)family, &t,
+				     &set.local[proto][family]);
 	set.portset = t.set;
 	set.nportsets = t.n;
 	if (!exact)

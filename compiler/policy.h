@@ -49,6 +49,8 @@ struct policy {
 
 	const struct net_rule *net_rule;
 	size_t nnet_rules;
+	const struct net_rule *listen; /* `to`: local addresses */
+	size_t nlistens;
 	bool netlink_route; /* interfaces, addresses and routes may be read */
 	const char *const *credential; /* sorted */
 	size_t ncredentials;

@@ -241,25 +241,15 @@ static bool profile_name_valid(const char *name)
 bool resolver_finish(struct resolver *r)
 {
 	struct policy *p = r->policy;
-	struct span rule;
 
+	finish_network(r);
 	finish_credentials(r);
 	finish_env(r);
 	finish_files(r);
-	p->net_rule = r->net_rule;
-	p->nnet_rules = r->nnet_rules;
-	p->netlink_route = r->netlink_allow.file && !r->netlink_deny.file;
 	p->sys_rule = r->sys_rule;
 	p->nsys_rules = r->nsys_rules;
 	p->base_files = !r->base_files.at.file || strcmp(r->base_files.value, "none") != 0;
 	p->base_syscalls = !r->base_syscalls.at.file || strcmp(r->base_syscalls.value, "none") != 0;
-	rule = p->nnet_rules ? p->net_rule[0].at : r->netlink_allow;
-	if (r->network.at.file && rule.file)
-		diag_note(r->diags,
-			  diag_error(r->diags, CAVE_CONTRADICTION, r->network.at, "network false, beside network rules"),
-			  rule, "a rule is here");
-	else if (r->network_block.file && !rule.file && !r->diags->errors)
-		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
 	return r->diags->errors == 0;
 }
 

@@ -42,8 +42,8 @@ struct resolver {
 	struct scalar sandbox, network, children, base_files, base_syscalls;
 	struct span network_block;
 	struct span netlink_allow, netlink_deny; /* the first of each */
-	struct net_rule *net_rule;
-	size_t nnet_rules, net_cap;
+	struct net_rule *net_rule, *listen;
+	size_t nnet_rules, net_cap, nlistens, listen_cap;
 	struct credential_use *credential;
 	size_t ncredentials, credential_cap;
 	struct env_entry *env;
@@ -73,6 +73,7 @@ void resolve_files(struct resolver *r, const struct node *statement);
 void resolve_syscalls(struct resolver *r, const struct node *statement);
 
 /* After all blocks. */
+void finish_network(struct resolver *r);
 void finish_credentials(struct resolver *r);
 void finish_env(struct resolver *r);
 void finish_files(struct resolver *r);

@@ -17,12 +17,14 @@ struct draft {
 	size_t to_cap, except_cap, port_cap;
 	const struct node *port_node;
 	bool failed;
+	bool local; /* the addresses are of one's own: a listen */
 };
 
 static void add_text(struct resolver *r, struct draft *w, bool except, const char *text, struct span at)
 {
 	struct net_operand found[2];
-	size_t count = egress_parse_address(r->diags, text, at, found);
+	size_t count = w->local ? egress_parse_local(r->diags, text, at, found)
+				: egress_parse_address(r->diags, text, at, found);
 
 	w->failed |= count == 0;
 	for (size_t i = 0; i < count; i++) {
@@ -169,15 +171,11 @@ static void add_protos(struct resolver *r, struct draft *w, const struct node *n
 		add_proto(r, w, i);
 }
 
-/* allow resolver, listen …: in the language, not in this version. */
+/* allow resolver, … within …: in the language, not in this version. */
 static bool arrives_later(struct resolver *r, const struct node *n)
 {
 	const struct node *first = n->kids;
 
-	if (strcmp(n->text, "listen") == 0) {
-		unsupported(r, n->name, "listen is");
-		return true;
-	}
 	if (first->kind == N_WORD && strcmp(first->text, "resolver") == 0 && !first->next) {
 		unsupported(r, first->at, "resolver is");
 		return true;
@@ -230,9 +228,11 @@ static void add_operands(struct resolver *r, struct draft *w, const struct node 
 	for (int i = 0; i < NET_PROTOS; i++)
 		w->rule.proto[i] = true;
 	if (w->rule.allow) {
-		struct diag *e = diag_error(r->diags, CAVE_SYNTAX, first->at, "an allow names its protocol");
+		struct diag *e = diag_error(r->diags, CAVE_SYNTAX, first->at, "%s %s names its protocol",
+					    w->local ? "a" : "an", rule->text);
 
-		diag_note(r->diags, e, nowhere, "write: allow tcp …, allow udp … or allow { tcp, udp } …");
+		diag_note(r->diags, e, nowhere, "write: %s tcp …, %s udp … or %s { tcp, udp } …", rule->text, rule->text,
+			  rule->text);
 		w->failed = true;
 	}
 }
@@ -242,13 +242,15 @@ static void add_clauses(struct resolver *r, struct draft *w, const struct node *
 	for (; clause; clause = clause->next) {
 		if (clause->kind == N_PORT) {
 			add_ports(r, w, clause);
-		} else if (w->rule.allow) {
+		} else if (w->rule.allow && !w->local) {
 			add_addresses(r, w, true, clause->kids);
 		} else {
 			struct diag *e = diag_error(r->diags, CAVE_SYNTAX, clause->name,
-						    "'except' belongs to an allow: a denial has no exceptions");
+						    "'except' belongs to an allow: a %s has no exceptions",
+						    w->local ? "listen" : "denial");
 
-			diag_note(r->diags, e, nowhere, "deny the parts that are meant");
+			diag_note(r->diags, e, nowhere, "%s the parts that are meant",
+				  w->local ? "name" : "deny");
 			w->failed = true;
 		}
 	}
@@ -265,15 +267,17 @@ static void default_ports(struct resolver *r, struct draft *w, const struct node
 		*ARENA_PUSH(r->arena, w->port, w->rule.nports, w->port_cap) = (struct net_ports){ 0, 65535 };
 		return;
 	}
-	e = diag_error(r->diags, CAVE_SYNTAX, rule->at, "an allow names its ports");
+	e = diag_error(r->diags, CAVE_SYNTAX, rule->at, "%s %s names its ports", w->local ? "a" : "an", rule->text);
 	diag_note(r->diags, e, nowhere, "write: … port 443, port { 443, 8000-8010 }, or aloud: port any");
 	w->failed = true;
 }
 
 static void resolve_rule(struct resolver *r, const struct node *n)
 {
+	bool local = strcmp(n->text, "listen") == 0;
 	struct draft w = {
-		.rule = { .allow = strcmp(n->text, "allow") == 0, .at = n->at },
+		.rule = { .allow = local || strcmp(n->text, "allow") == 0, .at = n->at },
+		.local = local,
 	};
 	const struct node *clause = n->kids;
 	size_t count = 0;
@@ -291,7 +295,12 @@ static void resolve_rule(struct resolver *r, const struct node *n)
 	w.rule.except = w.except;
 	w.rule.port = w.port;
 	w.rule.line = sources_line(r->diags->sources, n->at);
-	*ARENA_PUSH(r->arena, r->net_rule, r->nnet_rules, r->net_cap) = w.rule;
+	if (!local)
+		*ARENA_PUSH(r->arena, r->net_rule, r->nnet_rules, r->net_cap) = w.rule;
+	else if (w.rule.proto[NET_UDP])
+		unsupported(r, n->at, "listening for datagrams is");
+	else
+		*ARENA_PUSH(r->arena, r->listen, r->nlistens, r->listen_cap) = w.rule;
 }
 
 static void resolve_word(struct resolver *r, const struct node *value)
@@ -327,4 +336,48 @@ void resolve_network(struct resolver *r, const struct node *statement)
 		else
 			resolve_rule(r, n);
 	}
+}
+
+/*
+ * A denial speaks of peers, those that come in among them; the programs do not judge these yet, so that it could
+ * not be kept.
+ */
+static void refuse_denials(struct resolver *r)
+{
+	for (size_t i = 0; i < r->nlistens; i++)
+		for (size_t k = 0; k < r->nnet_rules; k++) {
+			const struct net_rule *deny = &r->net_rule[k];
+			struct diag *e;
+
+			if (deny->allow || !deny->proto[NET_TCP])
+				continue;
+			e = diag_error(r->diags, CAVE_UNSUPPORTED, deny->at,
+				       "a denial of TCP beside a 'listen' is not built yet: it would not hold for peers "
+				       "that connect to the tool");
+			diag_note(r->diags, e, r->listen[i].at, "the 'listen' is here");
+			return;
+		}
+}
+
+void finish_network(struct resolver *r)
+{
+	struct policy *p = r->policy;
+	struct span rule = r->netlink_allow;
+
+	p->net_rule = r->net_rule;
+	p->nnet_rules = r->nnet_rules;
+	p->listen = r->listen;
+	p->nlistens = r->nlistens;
+	p->netlink_route = r->netlink_allow.file && !r->netlink_deny.file;
+	if (p->nlistens)
+		rule = p->listen[0].at;
+	if (p->nnet_rules)
+		rule = p->net_rule[0].at;
+	if (r->network.at.file && rule.file)
+		diag_note(r->diags,
+			  diag_error(r->diags, CAVE_CONTRADICTION, r->network.at, "network false, beside network rules"),
+			  rule, "a rule is here");
+	else if (r->network_block.file && !rule.file && !r->diags->errors)
+		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
+	refuse_denials(r);
 }

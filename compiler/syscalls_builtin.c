@@ -14,6 +14,7 @@ EMBED(cave_base, "compiler/base/base.cave");
 EMBED(cave_base_network, "compiler/base/network.cave");
 EMBED(cave_base_tcp, "compiler/base/tcp.cave");
 EMBED(cave_base_udp, "compiler/base/udp.cave");
+EMBED(cave_base_listen, "compiler/base/listen.cave");
 EMBED(cave_base_netlink, "compiler/base/netlink.cave");
 
 struct builtin_text builtin_text(enum builtin which)
@@ -26,6 +27,9 @@ struct builtin_text builtin_text(enum builtin which)
 		return (struct builtin_text){ "<tcp>", cave_base_tcp, (size_t)(cave_base_tcp_end - cave_base_tcp) };
 	case BUILTIN_UDP:
 		return (struct builtin_text){ "<udp>", cave_base_udp, (size_t)(cave_base_udp_end - cave_base_udp) };
+	case BUILTIN_LISTEN:
+		return (struct builtin_text){ "<listen>", cave_base_listen,
+					      (size_t)(cave_base_listen_end - cave_base_listen) };
 	case BUILTIN_NETLINK:
 		return (struct builtin_text){ "<netlink>", cave_base_netlink,
 					      (size_t)(cave_base_netlink_end - cave_base_netlink) };

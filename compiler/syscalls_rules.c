@@ -243,8 +243,9 @@ static bool builtin_set(struct resolution *r, enum builtin which)
 static bool builtin_sets(struct resolution *r, const struct policy *p, const struct net_set *set)
 {
 	return builtin_set(r, BUILTIN_BASE) && (net_set_empty(set) || builtin_set(r, BUILTIN_NETWORK)) &&
-	       (!net_set_reaches(set, NET_TCP) || builtin_set(r, BUILTIN_TCP)) &&
-	       (!net_set_reaches(set, NET_UDP) || builtin_set(r, BUILTIN_UDP)) &&
+	       (!net_set_uses(set, NET_TCP) || builtin_set(r, BUILTIN_TCP)) &&
+	       (!net_set_uses(set, NET_UDP) || builtin_set(r, BUILTIN_UDP)) &&
+	       (!net_set_listens(set, NET_TCP) || builtin_set(r, BUILTIN_LISTEN)) &&
 	       (!p->netlink_route || builtin_set(r, BUILTIN_NETLINK));
 }
 

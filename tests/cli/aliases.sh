@@ -60,6 +60,9 @@ same "localhost written out" "$(net 'allow tcp localhost port 1')" "$(net 'allow
 same "a rule twice" "$(net 'allow tcp 10.0.0.1 port 1; allow tcp 10.0.0.1 port 1')" "$(net 'allow tcp 10.0.0.1 port 1')"
 same "netlink twice" "$(net 'allow netlink route; allow netlink route')" "$(net 'allow netlink route')"
 same "netlink denied" "$(net 'allow netlink route; deny netlink route')" 'profile p { }'
+same "every local address" "$(net 'listen tcp any port 1')" "$(net 'listen tcp { 0.0.0.0, :: } port 1')"
+same "a listen within another" "$(net 'listen tcp 0.0.0.0 port 1; listen tcp 10.0.0.1 port 1')" \
+	"$(net 'listen tcp 0.0.0.0 port 1')"
 same "credentials in any order" 'profile p { credentialEnv GEMINI_API_KEY, GOOGLE_API_KEY }' \
 	'profile p { credentialEnv GOOGLE_API_KEY
 credentialEnv GEMINI_API_KEY }'
@@ -69,6 +72,9 @@ differ "a port" "$(net 'allow tcp 10.0.0.1 port 1')" "$(net 'allow tcp 10.0.0.1 
 differ "a protocol" "$(net 'allow tcp 10.0.0.1 port 1')" "$(net 'allow udp 10.0.0.1 port 1')"
 differ "netlink" 'profile p { }' "$(net 'allow netlink route')"
 differ "netlink beside a rule" "$(net 'allow tcp 10.0.0.1 port 1')" "$(net 'allow tcp 10.0.0.1 port 1; allow netlink route')"
+differ "a listen" 'profile p { }' "$(net 'listen tcp 127.0.0.1 port 1')"
+differ "a listen and an allow" "$(net 'allow tcp 127.0.0.1 port 1')" "$(net 'listen tcp 127.0.0.1 port 1')"
+differ "a listen's port" "$(net 'listen tcp 127.0.0.1 port 2')" "$(net 'listen tcp 127.0.0.1 port 1')"
 differ "a syscall" 'profile p { }' 'profile p { syscalls { deny uname } }'
 differ "a file" 'profile p { files { read "/srv" } }' 'profile p { files { write "/srv" } }'
 differ "a variable" 'profile p { env { set A "1" } }' 'profile p { env { set A "2" } }'

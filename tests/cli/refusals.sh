@@ -227,6 +227,23 @@ profile p {
 }
 END
 
+# --- listening
+in_network "2:14:$value" 'listen tcp 0.0.0.0/8 port 80'
+in_network "2:14:$value" 'listen tcp 224.0.0.1 port 80'
+in_network "2:14:$value" 'listen tcp ff02::1 port 80'
+in_network "2:14:$value" 'listen tcp ::/96 port 80'
+in_network "2:14:$value" 'listen tcp 10.0.0.1/8 port 80'
+in_network "2:28:$value" 'listen tcp 10.0.0.1 port 0'
+in_network "2:3:$syntax" 'listen tcp 10.0.0.1'
+in_network "2:10:$syntax" 'listen 10.0.0.1 port 1'
+in_network "2:23:$syntax" 'listen tcp 10.0.0.1 except 10.0.0.2 port 1'
+in_network "2:10:$unknown" 'listen sctp 10.0.0.1 port 1'
+refused "network false beside a listen" "2:11:$contradiction" <<'END'
+profile p {
+  network false; network { listen tcp 127.0.0.1 port 1 }
+}
+END
+
 # --- netlink
 in_network "2:17:$unknown" 'allow netlink audit'
 in_network "2:9:$unknown" 'allow netlink'
@@ -240,7 +257,9 @@ profile p {
 END
 
 # --- what comes with a later issue is refused, never ignored
-in_network "2:3:$later" 'listen tcp 127.0.0.1 port 8080'
+in_network "2:3:$later" 'listen udp 127.0.0.1 port 8080'
+in_network "2:3:$later" 'listen { tcp, udp } 127.0.0.1 port 8080'
+in_network "2:35:$later" 'listen tcp 127.0.0.1 port 8080; deny 10.0.0.1'
 in_network "2:9:$later" 'allow resolver'
 in_network "2:13:$later" 'allow tcp api.example.com port 443'
 among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'

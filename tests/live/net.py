@@ -396,6 +396,79 @@ def lists(work, near, far):
         check(outcome[row] == "refused EPERM", f"refused beside a list: {row}", outcome[row])
 
 
+AUTOMATIC = ",".join(str(port) for port in range(45000, 45008))  # what the kernel may choose from
+CLIENT = """
+import socket, sys, time
+end = time.time() + 2.5
+while time.time() < end:
+    for port in sys.argv[2].split(","):
+        try:
+            with socket.create_connection((sys.argv[1], int(port)), .3) as s:
+                s.sendall(b"x")
+                s.settimeout(.5)
+                if s.recv(1) == b"x":
+                    print("echo")
+                    sys.exit()
+        except OSError:
+            time.sleep(.05)
+"""
+
+
+def visit(attempt, host, address, ports, policy=None):
+    """Makes an attempt to accept while a client on `host` tries to come in; (outcome, what the client got)."""
+    client = subprocess.Popen(["nsenter", f"--net=/run/netns/{host}", "/usr/bin/python3", "-c", CLIENT, address, ports],
+                              stdout=subprocess.PIPE, text=True)
+    outcome = attempts([attempt], policy)[attempt]
+    return outcome, client.communicate()[0].strip()
+
+
+def listening(work, near):
+    """Connections come in at the granted endpoints, and at no other."""
+    policy = compile_policy(work, "listen", """profile listen { network {
+        listen tcp 192.0.2.1 port 9300-9301
+        listen tcp :: port 9302
+        listen tcp localhost port 9303
+        allow tcp 192.0.2.2 port 7394
+    } }
+""")
+    granted = [("accept-tcp 192.0.2.1 9300", NEAR, "192.0.2.1", "9300"),
+               ("accept-tcp ::ffff:192.0.2.1 9301", NEAR, "192.0.2.1", "9301"),
+               ("accept-tcp :: 9302", NEAR, "2001:db8:a::1", "9302"),
+               ("accept-tcp 2001:db8:b::1 9302", FAR, "2001:db8:b::1", "9302"),
+               ("accept-tcp 192.0.2.1 9300", FAR, "192.0.2.1", "9300"),
+               ("accept-tcp 127.0.0.1 9303", HERE, "127.0.0.1", "9303"),
+               ("accept-tcp 127.9.9.9 9303", HERE, "127.9.9.9", "9303"),
+               ("accept-tcp ::1 9303", HERE, "::1", "9303")]
+    silent = [("accept-tcp :: 9302", NEAR, "192.0.2.1", "9302"), ("accept-unbound 4", NEAR, "192.0.2.1", AUTOMATIC),
+              ("accept-unbound 6", NEAR, "2001:db8:a::1", AUTOMATIC),
+              ("accept-tcp 192.0.2.1 0", NEAR, "192.0.2.1", AUTOMATIC)]
+    refused = [("accept-tcp 192.0.2.1 9304", NEAR, "192.0.2.1", "9304"),
+               ("accept-tcp 192.0.2.1 9302", NEAR, "192.0.2.1", "9302"),
+               ("accept-tcp 198.51.100.1 9300", FAR, "198.51.100.1", "9300"),
+               ("accept-tcp 0.0.0.0 9300", NEAR, "192.0.2.1", "9300"),
+               ("accept-tcp :: 9300", NEAR, "192.0.2.1", "9300"), ("accept-tcp ::1 9300", HERE, "::1", "9300"),
+               ("accept-tcp 0.0.0.0 9303", HERE, "127.0.0.1", "9303")]
+    for case in granted:
+        check(visit(*case, policy) == ("allowed", "echo"), f"granted: {case[0]} from {case[1][-1]}")
+    for case in refused:
+        check(visit(*case) == ("allowed", "echo"), f"outside: {case[0]} at {case[2]}")
+    inside(HERE, "sysctl", "-qw", "net.ipv4.ip_local_port_range=45000 45007")
+    for case in silent:
+        check(visit(*case) == ("allowed", "echo"), f"outside: {case[0]} at {case[2]}")
+        outcome, got = visit(*case, policy)
+        check(outcome == "refused EAGAIN" and not got, f"nobody comes in: {case[0]} at {case[2]}", f"{outcome} {got}")
+    inside(HERE, "sysctl", "-qw", "net.ipv4.ip_local_port_range=32768 60999")
+    for case in refused:
+        outcome, got = visit(*case, policy)
+        check(outcome == "refused EPERM" and not got, f"refused: {case[0]}", f"{outcome} {got}")
+    rows = [f"tcp {FAR4} 7395", f"tcp {NEAR4} 7396", "bind-udp 192.0.2.1 9300", "unix-listen @cave-net", "socket 2 2 0",
+            f"tcp-bound-zero 192.0.2.1 {FAR4} 7395"]
+    outcome = attempts([*rows, f"tcp {NEAR4} 7394"], policy)
+    for row in rows:
+        check(outcome[row].startswith("refused"), f"refused beside a listen: {row}", outcome[row])
+    check(outcome[f"tcp {NEAR4} 7394"] == "allowed", "granted beside a listen: a connection out")
+
+
 def clean_up(remotes):
     for remote in remotes:
         remote.process.kill()
@@ -425,6 +498,7 @@ def main():
             loopback(policy, work)
             receiving(policy)
             lists(work, near, far)
+            listening(work, near)
             row = f"udp-sendto {NEAR4} 7007"
             outcome = attempts([row], tcp_only)[row]
             check(outcome.startswith("refused") and not near.saw(7007), "a TCP grant carries no UDP", outcome)

@@ -28,6 +28,13 @@ profile local {
 }
 END
 
+compile server "$home/server.bpf" <<'END'
+profile server {
+	network { listen tcp 127.0.0.1 port 17811 }
+	files { read "/usr/lib", "/usr/share", "/etc/python3.11" }
+}
+END
+
 cat >"$work/work.mjs" <<'END'
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
 import { readFileSync, writeFileSync, promises as fs } from 'node:fs';
@@ -99,6 +106,21 @@ func main() {
 END
 export GOCACHE="$work/gocache" GO111MODULE=off CGO_ENABLED=0
 go build -o "$bin/gotool" "$work/work.go" || not_ok "the Go program builds" "go build failed"
+cat >"$work/server.go" <<'END'
+package main
+
+import (
+	"io"
+	"net/http"
+)
+
+func main() {
+	http.ListenAndServe("127.0.0.1:17811", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "from go")
+	}))
+}
+END
+go build -o "$bin/goserver" "$work/server.go" || not_ok "the Go server builds" "go build failed"
 chmod 644 "$work"/work.* "$home"/*.bpf
 
 "$python" -m http.server --bind 127.0.0.1 --directory "$work" 17801 >/dev/null 2>&1 &
@@ -168,5 +190,30 @@ suite() {
 	expect_output "$kind: busybox wget" 'a line' with local -- busybox wget -qO- http://127.0.0.1:17801/root/file
 }
 
+# serves NAME TEXT PROGRAM…: a server under the policy answers a client outside of it.
+serves() {
+	server_name=$1 wanted=$2
+	shift 2
+	kind=root w=$work/root
+	"$bin/caverun" "$home/server.bpf" -- "$@" >/dev/null 2>"$work/err" &
+	server=$!
+	expect_output "a server in $server_name" "$wanted" curl -s --retry 20 --retry-connrefused --retry-delay 0 \
+		--retry-max-time 10 http://127.0.0.1:17811/
+	kill $server 2>/dev/null
+	wait $server 2>/dev/null
+}
+
 suite root
 suite user
+serves node "from node" node -e \
+	'require("http").createServer((q, r) => r.end("from node")).listen(17811, "127.0.0.1")'
+serves python3 "from python3" /usr/bin/python3 -c '
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"from python3")
+http.server.HTTPServer(("127.0.0.1", 17811), Handler).serve_forever()'
+serves Go "from go" "$bin/goserver"
+true

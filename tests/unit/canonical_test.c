@@ -34,6 +34,8 @@ static const char *const profiles[] = {
 	"profile p { network { allow tcp 0.0.0.1-0.0.0.255 port 1; allow tcp 203.0.113.0/24 port 65535 } }",
 	"profile p { network { allow netlink route } }",
 	"profile p { network { allow netlink route; allow tcp 10.0.0.1 port 1 } }",
+	"profile p { network { listen tcp any port 8080; listen tcp 10.0.0.1 port 81 } }",
+	"profile p { network { listen tcp localhost port { 80, 8000-8010 }; allow udp 10.0.0.1 port 80 } }",
 	"profile p { credentialEnv GEMINI_API_KEY, GOOGLE_API_KEY }",
 	"profile p { env { pass TERM, HOME; set A \"x \\\"y\\\" \\\\ ${workspace}/z\"; set B workspace } }",
 	"profile p { files { base none; read \"./lib\", ./x//y/., /etc/hostname; write workspace, workspace/out } }",

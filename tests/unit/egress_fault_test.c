@@ -269,6 +269,16 @@ static void random_packet(unsigned *seed, struct input *in)
 	random_address(seed, at);
 	memcpy(&in->ctx.skb.remote_ip4, at + 12, 4);
 	memcpy(in->ctx.skb.remote_ip6, at, 16);
+	in->ctx.skb.local_port = random_port(seed);
+	random_address(seed, at);
+	memcpy(&in->ctx.skb.local_ip4, at + 12, 4);
+	memcpy(in->ctx.skb.local_ip6, at, 16);
+	random_address(seed, at);
+	memcpy(p + (six ? 24 : 16), six ? at : at + 12, six ? 16 : 4);
+	port = random_port(seed);
+	p[header + 2] = (uint8_t)(port >> 8);
+	p[header + 3] = (uint8_t)port;
+	port = random_port(seed);
 	random_address(seed, at);
 	p[0] = six ? 0x60 : 0x45;
 	p[six ? 6 : 9] = (uint8_t)rarely(seed, pick(seed, 2) ? IPPROTO_TCP : IPPROTO_UDP, 256);
@@ -403,6 +413,9 @@ int main(void)
 		"10.1.0.9 port 443\n",
 		"allow udp 10.0.0.53 port 53\n",
 		"allow tcp 10.0.0.1 port any\n",
+		"allow tcp 10.1.2.3 port 443\nlisten tcp 10.1.0.0/16,::1 port 8080,8000-8010\n"
+		"allow udp 192.0.2.7 port 123\n",
+		"listen tcp 0.0.0.0,2001:db8:1::5 port 443\nlisten tcp 127.0.0.1 port 8080\n",
 	};
 
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++) {

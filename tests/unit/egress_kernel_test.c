@@ -92,6 +92,9 @@ static void test_loading(void)
 		"allow udp 2001:db8::1 port 53",
 		"allow tcp,udp localhost port 1-65535",
 		"allow tcp 255.255.255.255,::2 port 65535",
+		"listen tcp 0.0.0.0 port 80",
+		"listen tcp 127.0.0.1,2001:db8::1 port 80,443\nallow udp 10.0.0.1 port 53",
+		"listen tcp any port any\nallow tcp 2001:db8::/48,10.0.0.0/8 port 443",
 		"allow udp fc00::/8,10.0.0.0/8 port 1-100,102-65535\ndeny tcp 10.0.0.0/9",
 	};
 

@@ -2,6 +2,7 @@
 /*
  * Policies for the egress tests, from lines of words:
  *
+ *     listen tcp ADDRESS,… port PORT,…
  *     allow|deny tcp|udp|tcp,udp|all ADDRESS,… [except ADDRESS,…] [port PORT,…]
  */
 #ifndef CAVE_TESTS_EGRESS_RULES_H
@@ -28,7 +29,7 @@ static inline void compile_init(struct compile *c)
 	c->policy.name = "test";
 }
 
-static inline size_t read_addresses(struct compile *c, char *list, struct span at,
+static inline size_t read_addresses(struct compile *c, char *list, struct span at, bool local,
 				    struct net_operand **out)
 {
 	size_t n = 0, cap = 0;
@@ -36,7 +37,9 @@ static inline size_t read_addresses(struct compile *c, char *list, struct span a
 
 	for (char *word = strtok_r(list, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
 		struct net_operand o[2];
-		size_t got = egress_parse_address(&c->diags, arena_strdup(&c->arena, word), at, o);
+		const char *text = arena_strdup(&c->arena, word);
+		size_t got = local ? egress_parse_local(&c->diags, text, at, o)
+				   : egress_parse_address(&c->diags, text, at, o);
 
 		for (size_t i = 0; i < got; i++)
 			*ARENA_PUSH(&c->arena, *out, n, cap) = o[i];
@@ -59,21 +62,21 @@ static inline size_t read_ports(struct compile *c, char *list, struct span at,
 	return n;
 }
 
-static inline struct net_rule read_rule(struct compile *c, char *line, struct span at)
+static inline struct net_rule read_rule(struct compile *c, char *line, struct span at, bool local)
 {
 	struct net_rule r = { .at = at, .line = sources_line(&c->sources, at) };
 	struct net_operand *to = NULL, *except = NULL;
 	struct net_ports *port = NULL;
 	char *rest, *word = strtok_r(line, " ", &rest);
 
-	r.allow = !strcmp(word, "allow");
+	r.allow = strcmp(word, "deny") != 0;
 	word = strtok_r(NULL, " ", &rest);
 	r.proto[NET_TCP] = !strcmp(word, "all") || strstr(word, "tcp");
 	r.proto[NET_UDP] = !strcmp(word, "all") || strstr(word, "udp");
-	r.nto = read_addresses(c, strtok_r(NULL, " ", &rest), at, &to);
+	r.nto = read_addresses(c, strtok_r(NULL, " ", &rest), at, local, &to);
 	while ((word = strtok_r(NULL, " ", &rest))) {
 		if (!strcmp(word, "except"))
-			r.nexcept = read_addresses(c, strtok_r(NULL, " ", &rest), at, &except);
+			r.nexcept = read_addresses(c, strtok_r(NULL, " ", &rest), at, false, &except);
 		else
 			r.nports = read_ports(c, strtok_r(NULL, " ", &rest), at, &port);
 	}
@@ -88,20 +91,25 @@ static inline void compile_read(struct compile *c, const char *text)
 {
 	uint32_t file = sources_add(&c->sources, "test.cave", arena_strdup(&c->arena, text),
 				    strlen(text), (struct span){ 0 }, false);
-	struct net_rule *rule = NULL;
-	size_t n = 0, cap = 0;
+	struct net_rule *rule = NULL, *listen = NULL;
+	size_t n = 0, cap = 0, listens = 0, listen_cap = 0;
 
 	for (const char *p = text; *p;) {
 		size_t length = strcspn(p, "\n");
 		struct span at = { file, (uint32_t)(p - text), (uint32_t)(p - text + length) };
 
-		if (length)
+		if (length && !strncmp(p, "listen", 6))
+			*ARENA_PUSH(&c->arena, listen, listens, listen_cap) =
+				read_rule(c, arena_strndup(&c->arena, p, length), at, true);
+		else if (length)
 			*ARENA_PUSH(&c->arena, rule, n,
-				    cap) = read_rule(c, arena_strndup(&c->arena, p, length), at);
+				    cap) = read_rule(c, arena_strndup(&c->arena, p, length), at, false);
 		p += length + (p[length] == '\n');
 	}
 	c->policy.net_rule = rule;
 	c->policy.nnet_rules = n;
+	c->policy.listen = listen;
+	c->policy.nlistens = listens;
 }
 
 static inline bool compile_resolve(struct compile *c)

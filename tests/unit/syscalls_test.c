@@ -85,7 +85,7 @@ static struct sock_filter *finished(struct compiled *c)
 	return insn;
 }
 
-/* `grants` holds the letters of what is granted: t for tcp, u for udp, n for netlink. */
+/* `grants` holds the letters of what is granted: t for tcp, u for udp, l for listen, n for netlink. */
 static struct compiled *compile(const char *text, const char *grants)
 {
 	struct compiled *c = calloc(1, sizeof *c);
@@ -96,6 +96,7 @@ static struct compiled *compile(const char *text, const char *grants)
 	c->policy.base_syscalls = true;
 	c->set.cell[NET_TCP][NET_V4] = (struct net_cell){ &c->reached, strchr(grants, 't') != NULL };
 	c->set.cell[NET_UDP][NET_V4] = (struct net_cell){ &c->reached, strchr(grants, 'u') != NULL };
+	c->set.local[NET_TCP][NET_V4] = (struct net_cell){ &c->reached, strchr(grants, 'l') != NULL };
 	c->policy.netlink_route = strchr(grants, 'n') != NULL;
 	read_lines(c, text);
 	c->ok = syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, &c->rules) &&
@@ -370,6 +371,19 @@ static const struct attempt with_udp[] = {
 	{ "setsockopt", { 0, 6, 1 }, REFUSED },
 };
 
+static const struct attempt with_listen[] = {
+	{ "socket", { AF_INET, SOCK_STREAM, 0 }, ALLOW },
+	{ "socket", { AF_INET, SOCK_DGRAM, 0 }, REFUSED },
+	{ "socket", { AF_UNIX, SOCK_STREAM, 0 }, REFUSED },
+	{ "bind", { 0 }, ALLOW },
+	{ "listen", { 0 }, ALLOW },
+	{ "accept", { 0 }, ALLOW },
+	{ "accept4", { 0 }, ALLOW },
+	{ "setsockopt", { 0, 6, 9 /* TCP_DEFER_ACCEPT */ }, ALLOW },
+	{ "setsockopt", { 0, 6, 23 /* TCP_FASTOPEN */ }, REFUSED },
+	{ "setsockopt", { 0, 6, 31 /* TCP_ULP */ }, REFUSED },
+};
+
 static const struct attempt with_netlink[] = {
 	{ "socket", { AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0 }, ALLOW },
 	{ "socket", { AF_NETLINK, SOCK_DGRAM, 0 }, ALLOW },
@@ -414,6 +428,9 @@ static void base_set(void)
 	release(c);
 	c = compile("", "u");
 	ATTEMPTS(c, "udp granted", with_udp);
+	release(c);
+	c = compile("", "l");
+	ATTEMPTS(c, "listen granted", with_listen);
 	release(c);
 	c = compile("", "n");
 	ATTEMPTS(c, "netlink granted", with_netlink);

@@ -231,6 +231,49 @@ static int listen_unbound(char *const *arg)
 	return error;
 }
 
+/* Takes one connection within three seconds, from anybody, and sends back what comes first. */
+static int serve_one(int fd)
+{
+	struct timeval three = { .tv_sec = 3 };
+	char byte;
+	int error = result(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &three, sizeof three)), peer;
+
+	if (error || (error = result(listen(fd, 8))))
+		return error;
+	peer = accept(fd, NULL, NULL);
+	if (peer < 0)
+		return errno;
+	error = recv(peer, &byte, 1, 0) == 1 ? result(send(peer, &byte, 1, MSG_NOSIGNAL)) : ECONNRESET;
+	close(peer);
+	return error;
+}
+
+/* Address and port; port 0 is one that the kernel chooses. */
+static int accept_tcp(char *const *arg)
+{
+	struct peer at = peer_of(arg[0], arg[1]);
+	int one = 1, fd = socket(at.sa.sa_family, SOCK_STREAM, 0), error = fd < 0 ? errno : 0;
+
+	if (!error)
+		error = result(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one));
+	if (!error)
+		error = result(bind(fd, &at.sa, at.size));
+	if (!error)
+		error = serve_one(fd);
+	close(fd);
+	return error;
+}
+
+/* listen() binds by itself: 4 or 6 */
+static int accept_unbound(char *const *arg)
+{
+	int fd = socket(number(arg[0]) == 4 ? AF_INET : AF_INET6, SOCK_STREAM, 0);
+	int error = fd < 0 ? errno : serve_one(fd);
+
+	close(fd);
+	return error;
+}
+
 /* An unconnected datagram socket that waits two seconds for anybody's datagram: address and port. */
 static int receive_udp(char *const *arg)
 {
@@ -268,6 +311,8 @@ const struct attempt local_attempts[] = {
 	{ "bind-tcp", 2, bind_tcp },
 	{ "bind-udp", 2, bind_udp },
 	{ "listen-unbound", 1, listen_unbound },
+	{ "accept-tcp", 2, accept_tcp },
+	{ "accept-unbound", 1, accept_unbound },
 	{ "receive-udp", 2, receive_udp },
 	{ NULL, 0, NULL },
 };
