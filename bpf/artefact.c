@@ -309,7 +309,7 @@ static bool check_frames(const struct artefact *a, struct artefact_error *error)
 		memcpy(&r, manifest + at, sizeof r);
 		if (r.length > left)
 			return fail(error, "cave.manifest: the record at %zu reaches outside", at);
-		if (r.type < CAVE_RECORD_NAME || r.type > CAVE_RECORD_PROGRAM)
+		if (r.type < CAVE_RECORD_NAME || r.type > CAVE_RECORD_RESOLVER)
 			return fail(error, "cave.manifest: unknown record type %u at %zu", r.type, at);
 		if (r.type < last)
 			return fail(error, "cave.manifest: the record at %zu is out of order", at);
@@ -597,7 +597,64 @@ static bool check_filter(struct artefact *a, const struct artefact_record *r, si
 	return true;
 }
 
+/* --- name servers -------------------------------------------------------------------------------- */
+
+void artefact_resolver_fill(const struct cave_resolver_patch *place, size_t nplaces, enum cave_hook hook,
+			    const struct artefact_address *address, size_t n, struct bpf_insn *insn)
+{
+	for (size_t i = 0; i < nplaces; i++) {
+		const struct artefact_address *a = &address[place[i].slot];
+		bool six = place[i].field >= CAVE_RESOLVER_PORT6;
+		uint32_t value;
+
+		if (place[i].hook != hook || place[i].slot >= n || a->six != six)
+			continue;
+		if (place[i].field == CAVE_RESOLVER_PORT4 || place[i].field == CAVE_RESOLVER_PORT6)
+			value = CAVE_RESOLVER_PORT;
+		else
+			value = a->word[six ? place[i].field - CAVE_RESOLVER_WORD6 : 3];
+		insn[place[i].insn].imm = (int32_t)value;
+	}
+}
+
 /* --- all records, and what must be there because of them ----------------------------------------- */
+
+static bool read_resolver(struct artefact *a, const struct artefact_record *r, size_t at,
+			  struct artefact_error *error)
+{
+	if (a->nresolver || r->flags || !r->length || r->length % sizeof *a->resolver)
+		return fail(error, "cave.manifest: the record at %zu holds no places of name servers", at);
+	a->resolver = (const void *)r->payload;
+	a->nresolver = r->length / sizeof *a->resolver;
+	return true;
+}
+
+/* One constant: of a comparison that was made for it, and not yet set. */
+static bool is_resolver_place(const struct artefact *a, const struct cave_resolver_patch *p)
+{
+	const uint8_t compare[] = { BPF_JMP32 | BPF_JEQ | BPF_K, BPF_JMP32 | BPF_JNE | BPF_K };
+	const struct bpf_insn *insn;
+	bool port = p->field == CAVE_RESOLVER_PORT4 || p->field == CAVE_RESOLVER_PORT6;
+
+	if (p->hook >= CAVE_HOOK_COUNT || p->slot >= CAVE_RESOLVERS ||
+	    p->field >= CAVE_RESOLVER_FIELDS || p->insn >= a->program[p->hook].n)
+		return false;
+	insn = &a->program[p->hook].insn[p->insn];
+	return (insn->code == compare[0] || insn->code == compare[1]) && !insn->src_reg &&
+	       insn->imm == (port ? CAVE_RESOLVER_UNSET : 0);
+}
+
+static bool check_resolver(const struct artefact *a, struct artefact_error *error)
+{
+	const struct cave_resolver_patch *p = a->resolver;
+
+	for (size_t i = 0; i < a->nresolver; i++)
+		if (!is_resolver_place(a, &p[i]) ||
+		    (i && (p[i].hook < p[i - 1].hook ||
+			   (p[i].hook == p[i - 1].hook && p[i].insn <= p[i - 1].insn))))
+			return fail(error, "cave.manifest: place %zu of a name server is not one", i);
+	return true;
+}
 
 static bool check_record(struct artefact *a, const struct artefact_record *r, size_t at,
 			 struct tally *t, struct artefact_error *error)
@@ -618,6 +675,8 @@ static bool check_record(struct artefact *a, const struct artefact_record *r, si
 		return check_filter(a, r, at, error);
 	case CAVE_RECORD_PROGRAM:
 		return check_program_record(r, at, t, error);
+	case CAVE_RECORD_RESOLVER:
+		return read_resolver(a, r, at, error);
 	}
 	return fail(error, "cave.manifest: unknown record type %d at %zu", (int)r->type, at);
 }
@@ -669,7 +728,8 @@ static bool read_manifest(struct artefact *a, struct artefact_error *error)
 			return false;
 	if (t.names != 1)
 		return fail(error, "cave.manifest: the profile has no name");
-	return check_filters(a, error) && read_programs(a, &t, error);
+	return check_filters(a, error) && read_programs(a, &t, error) &&
+	       check_resolver(a, error);
 }
 
 /* --- identity ------------------------------------------------------------------------------------ */

@@ -73,6 +73,8 @@ struct artefact {
 	const uint8_t *identity; /* CAVE_DIGEST_SIZE bytes, recomputed and equal */
 	struct artefact_section manifest, policy;
 	struct artefact_filter filter[ARTEFACT_ARCHES];
+	const struct cave_resolver_patch *resolver; /* where name servers go; of EGRESS only */
+	size_t nresolver;
 	struct artefact_program program[CAVE_HOOK_COUNT]; /* all of them or, without EGRESS, none */
 	struct artefact_section section[ARTEFACT_SECTIONS_MAX];
 	size_t nsections;
@@ -95,6 +97,19 @@ const struct artefact_section *artefact_section(const struct artefact *a, const 
 
 /* The manifest's records in turn: *at is 0 before the first; false after the last. */
 bool artefact_next(const struct artefact *a, size_t *at, struct artefact_record *out);
+
+/* The address of a name server, in host order: IPv4 in the last word. */
+struct artefact_address {
+	bool six;
+	uint32_t word[4];
+};
+
+/*
+ * Completes the program of `hook` with `n` name servers, at most CAVE_RESOLVERS: sets the constants in `insn` that
+ * the places of it name.  Slots without a name server stay unset, and match nothing.
+ */
+void artefact_resolver_fill(const struct cave_resolver_patch *place, size_t nplaces, enum cave_hook hook,
+			    const struct artefact_address *address, size_t n, struct bpf_insn *insn);
 
 /* "x86_64", and AUDIT_ARCH_X86_64 (linux/audit.h). */
 const char *artefact_arch_name(enum artefact_arch arch);

@@ -51,11 +51,13 @@ struct judge {
 	const struct net_cell (*cell)[NET_FAMILIES];
 	asm_label yes, no;
 	struct ports_block *ports; /* by port set */
+	bool resolver; /* the host's name servers too */
 };
 
 /* One program while it is generated. */
 struct hook_gen {
 	struct assembler s;
+	enum cave_hook hook;
 	const struct net_set *set;
 	bool proto[NET_PROTOS]; /* those that this hook judges */
 	asm_label allow, deny;
@@ -69,7 +71,7 @@ struct hook_gen {
 
 static bool grants(const struct judge *j, int proto)
 {
-	return j->cell[proto][NET_V4].n || j->cell[proto][NET_V6].n;
+	return j->cell[proto][NET_V4].n || j->cell[proto][NET_V6].n || j->resolver;
 }
 
 static asm_label ports_label(struct hook_gen *g, const struct judge *j, const struct net_interval *v)
@@ -138,6 +140,49 @@ static bool same_cell(const struct net_cell *a, const struct net_cell *b)
 	return true;
 }
 
+/* Compares a register with what the runtime puts there. */
+static void compare_resolver(struct hook_gen *g, uint32_t slot, uint32_t field, uint8_t op, uint8_t reg,
+			     asm_label to)
+{
+	bool port = field == CAVE_RESOLVER_PORT4 || field == CAVE_RESOLVER_PORT6;
+
+	asm_resolver(&g->s, g->hook, slot, field);
+	asm_jump(&g->s, (uint8_t)(BPF_JMP32 | op | BPF_K), reg, port ? CAVE_RESOLVER_UNSET : 0, to);
+}
+
+static void judge_slot(struct hook_gen *g, const struct judge *j, enum net_family family, uint32_t slot)
+{
+	asm_label next = asm_new_label(&g->s);
+
+	if (family == NET_V4) {
+		compare_resolver(g, slot, CAVE_RESOLVER_PORT4, BPF_JNE, PORT, next);
+		compare_resolver(g, slot, CAVE_RESOLVER_ADDRESS4, BPF_JEQ, ADDR4, j->yes);
+	} else {
+		compare_resolver(g, slot, CAVE_RESOLVER_PORT6, BPF_JNE, PORT, next);
+		for (uint32_t w = 0; w < 3; w++)
+			compare_resolver(g, slot, CAVE_RESOLVER_WORD6 + w, BPF_JNE, addr6_reg[w], next);
+		compare_resolver(g, slot, CAVE_RESOLVER_WORD6 + 3, BPF_JEQ, addr6_reg[3], j->yes);
+	}
+	asm_place(&g->s, next);
+}
+
+/* The host's name servers, by TCP and UDP. */
+static void judge_resolver(struct hook_gen *g, const struct judge *j, enum net_family family)
+{
+	asm_label ours = asm_new_label(&g->s), others = asm_new_label(&g->s);
+	line_id outer = g->s.current;
+
+	g->s.current = g->set->resolver_line;
+	if (g->proto[NET_TCP])
+		asm_jump(&g->s, BPF_JMP32 | BPF_JEQ | BPF_K, PROTO, IPPROTO_TCP, ours);
+	asm_jump(&g->s, BPF_JMP32 | BPF_JNE | BPF_K, PROTO, IPPROTO_UDP, others);
+	asm_place(&g->s, ours);
+	for (uint32_t slot = 0; slot < CAVE_RESOLVERS; slot++)
+		judge_slot(g, j, family, slot);
+	asm_place(&g->s, others);
+	g->s.current = outer;
+}
+
 /*
  * The address in registers is judged by the protocol in PROTO; one tree does for both if they reach
  * the same.
@@ -149,6 +194,8 @@ static void judge(struct hook_gen *g, const struct judge *j, enum net_family fam
 	bool share = g->proto[NET_TCP] && grants(j, NET_TCP) && grants(j, NET_UDP) &&
 		     same_cell(&j->cell[NET_TCP][family], &j->cell[NET_UDP][family]);
 
+	if (j->resolver)
+		judge_resolver(g, j, family);
 	if (share)
 		asm_jump(&g->s, BPF_JMP32 | BPF_JEQ | BPF_K, PROTO, IPPROTO_TCP, shared);
 	for (int proto = share ? NET_UDP : NET_TCP; proto < NET_PROTOS; proto++) {
@@ -651,12 +698,13 @@ static struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)
 static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_hook hook,
 			  struct hook_program *out, struct gen_error *error)
 {
-	struct hook_gen g = { .set = set, .proto = { true, true } };
+	struct hook_gen g = { .hook = hook, .set = set, .proto = { true, true } };
 
 	asm_init(&g.s, a);
 	g.allow = asm_new_label(&g.s);
 	g.deny = asm_new_label(&g.s);
 	g.peer = make_judge(&g, set->cell);
+	g.peer.resolver = set->resolver;
 	g.local = make_judge(&g, set->local);
 	/* Where nothing is reached nothing is asked: the kernel takes no code that cannot be run. */
 	if (!net_set_empty(set))

@@ -63,6 +63,12 @@ void asm_jump(struct assembler *s, uint8_t code, uint8_t dst, uint32_t imm, asm_
 	asm_emit(s, (struct bpf_insn){ .code = code, .dst_reg = dst, .imm = (int32_t)imm });
 }
 
+void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint32_t field)
+{
+	*ARENA_PUSH(s->arena, s->patch, s->npatches, s->patch_cap) =
+		(struct cave_resolver_patch){ hook, (uint32_t)s->n, slot, field };
+}
+
 /* One stepping stone for every label that an old jump waits for. */
 static void lay_stones(struct assembler *s)
 {
@@ -152,6 +158,13 @@ bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *o
 		};
 		return false;
 	}
-	*out = (struct hook_program){ .hook = hook, .insn = s->insn, .line = s->line, .n = s->n };
+	*out = (struct hook_program){
+		.hook = hook,
+		.insn = s->insn,
+		.line = s->line,
+		.n = s->n,
+		.patch = s->patch,
+		.npatches = s->npatches,
+	};
 	return true;
 }

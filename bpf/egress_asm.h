@@ -34,6 +34,8 @@ struct assembler {
 	size_t nfixups, fixups_cap;
 	size_t oldest, waiting; /* before `oldest` all have landed; so many have not */
 	line_id current; /* the line of what is emitted next */
+	struct cave_resolver_patch *patch; /* constants that the runtime sets */
+	size_t npatches, patch_cap;
 	size_t farthest; /* the longest jump, where it is more than an offset can hold */
 };
 
@@ -50,6 +52,9 @@ void asm_emit(struct assembler *s, struct bpf_insn insn);
 
 /* A jump to `label`: `code` is the whole opcode; `dst` and `imm` are compared. */
 void asm_jump(struct assembler *s, uint8_t code, uint8_t dst, uint32_t imm, asm_label label);
+
+/* The next instruction, a jump, compares with a field of a resolver's slot (cave/artefact.h). */
+void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint32_t field);
 
 /* An unconditional jump.  Stepping stones may follow it. */
 void asm_goto(struct assembler *s, asm_label label);

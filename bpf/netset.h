@@ -54,12 +54,14 @@ struct net_set {
 	struct net_cell local[NET_PROTOS][NET_FAMILIES]; /* of one's own: where peers may come in */
 	const struct net_portset *portset; /* no two equal */
 	size_t nportsets;
+	bool resolver; /* and the host's name servers, which are known when the tool starts */
+	line_id resolver_line;
 };
 
 /* True if any destination of this protocol is reached. */
 static inline bool net_set_reaches(const struct net_set *s, enum net_proto proto)
 {
-	return s->cell[proto][NET_V4].n || s->cell[proto][NET_V6].n;
+	return s->cell[proto][NET_V4].n || s->cell[proto][NET_V6].n || s->resolver;
 }
 
 /* True if peers may come in by this protocol. */

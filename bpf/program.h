@@ -27,6 +27,8 @@ struct hook_program {
 	const struct bpf_insn *insn;
 	const line_id *line;
 	size_t n;
+	const struct cave_resolver_patch *patch; /* ascending by insn */
+	size_t npatches;
 };
 
 /* Why a program could not be generated; the driver turns it into a diagnostic. */

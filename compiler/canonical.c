@@ -157,6 +157,8 @@ static void put_network(struct buffer *b, const struct policy *p, const struct n
 	if (set->nportsets)
 		qsort_r(order, set->nportsets, sizeof *order, by_portset, (void *)set->portset);
 	buffer_printf(b, "    network {\n");
+	if (p->resolver)
+		buffer_printf(b, "        allow resolver\n");
 	if (p->netlink_route)
 		buffer_printf(b, "        allow netlink route\n");
 	for (int proto = 0; proto < NET_PROTOS; proto++)
@@ -248,7 +250,7 @@ static void put_syscalls(struct buffer *b, const struct policy *p)
 void canonical_text(const struct policy *p, const struct net_set *set, struct buffer *out)
 {
 	buffer_printf(out, "profile %s {\n    sandbox required\n", p->name);
-	if (set->nportsets || p->netlink_route)
+	if (set->nportsets || p->netlink_route || p->resolver)
 		put_network(out, p, set);
 	else
 		buffer_printf(out, "    network false\n");

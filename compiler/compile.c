@@ -113,7 +113,7 @@ static const char *assemble(struct compile *c, struct buffer *out)
 	const char *fault;
 
 	canonical_text(&c->policy, &c->set, &parts.policy);
-	manifest_write(&c->policy, c->rules.arch, &c->filter, c->has_hooks, &parts.manifest);
+	manifest_write(&c->policy, c->rules.arch, &c->filter, parts.hook, &parts.manifest);
 	fault = object_write(&c->arena, &parts, out);
 	if (!fault && !artefact_open(out->data, out->n, view, &error))
 		fault = arena_printf(&c->arena, "the artefact does not pass its own check: %s", error.text);

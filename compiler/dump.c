@@ -109,6 +109,9 @@ static void dump_record(FILE *to, const struct artefact_record *r)
 		dump_file_record(to, r);
 	} else if (r->type == CAVE_RECORD_ENV_SET) {
 		dump_set(to, r);
+	} else if (r->type == CAVE_RECORD_RESOLVER) {
+		fprintf(to, "  name servers of the host, in %zu places\n",
+			r->length / sizeof(struct cave_resolver_patch));
 	} else if (r->type != CAVE_RECORD_FILTER) {
 		fprintf(to, "  %s ", labels[r->type]);
 		put(to, r->payload, r->length);

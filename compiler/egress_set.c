@@ -498,6 +498,8 @@ bool egress_resolve(struct diags *d, struct arena *a, const struct policy *p, st
 		for (int family = 0; family < NET_FAMILIES; family++)
 			resolve_cell(a, &listens, (enum net_proto)proto, (enum net_family)family, &t,
 				     &set.local[proto][family]);
+	set.resolver = p->resolver;
+	set.resolver_line = p->resolver ? sources_line(d->sources, p->resolver_at) : 0;
 	set.portset = t.set;
 	set.nportsets = t.n;
 	if (!exact)

@@ -62,13 +62,23 @@ static void put_filter(struct buffer *b, uint32_t arch, const struct filter_prog
 	put_record(b, CAVE_RECORD_FILTER, 0, payload.data, payload.n);
 }
 
-void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter, bool hooks,
-		    struct buffer *out)
+static void put_resolver(struct buffer *b, const struct hook_program *hook)
+{
+	struct buffer payload = { .arena = b->arena };
+
+	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+		buffer_add(&payload, hook[i].patch, hook[i].npatches * sizeof *hook[i].patch);
+	if (payload.n)
+		put_record(b, CAVE_RECORD_RESOLVER, 0, payload.data, payload.n);
+}
+
+void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter,
+		    const struct hook_program *hook, struct buffer *out)
 {
 	struct cave_manifest_header header = {
 		.magic = CAVE_MANIFEST_MAGIC,
 		.version = CAVE_MANIFEST_VERSION,
-		.requires = (hooks ? CAVE_REQUIRE_EGRESS : 0) | (p->requires_mounts ? CAVE_REQUIRE_MOUNTS : 0),
+		.requires = (hook ? CAVE_REQUIRE_EGRESS : 0) | (p->requires_mounts ? CAVE_REQUIRE_MOUNTS : 0),
 	};
 
 	buffer_add(out, &header, sizeof header);
@@ -78,8 +88,10 @@ void manifest_write(const struct policy *p, uint32_t arch, const struct filter_p
 	put_env(out, p);
 	put_files(out, p);
 	put_filter(out, arch, filter);
-	for (size_t i = 0; hooks && i < CAVE_HOOK_COUNT; i++)
+	for (size_t i = 0; hook && i < CAVE_HOOK_COUNT; i++)
 		put_string(out, CAVE_RECORD_PROGRAM, 0, hook_section[i]);
+	if (hook)
+		put_resolver(out, hook);
 	header.size = (uint32_t)out->n;
 	memcpy(out->data, &header, sizeof header);
 }

@@ -7,8 +7,8 @@
 #include "compiler/buffer.h"
 #include "compiler/policy.h"
 
-/* `hooks` tells whether the policy carries the egress programs. */
-void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter, bool hooks,
-		    struct buffer *out);
+/* `hook`: CAVE_HOOK_COUNT egress programs, or NULL. */
+void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter,
+		    const struct hook_program *hook, struct buffer *out);
 
 #endif

@@ -51,6 +51,8 @@ struct policy {
 	size_t nnet_rules;
 	const struct net_rule *listen; /* `to`: local addresses */
 	size_t nlistens;
+	bool resolver; /* the host's name servers may be reached, port 53 */
+	struct span resolver_at;
 	bool netlink_route; /* interfaces, addresses and routes may be read */
 	const char *const *credential; /* sorted */
 	size_t ncredentials;

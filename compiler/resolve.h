@@ -41,6 +41,7 @@ struct resolver {
 
 	struct scalar sandbox, network, children, base_files, base_syscalls;
 	struct span network_block;
+	struct span resolver_allow, resolver_deny;
 	struct span netlink_allow, netlink_deny; /* the first of each */
 	struct net_rule *net_rule, *listen;
 	size_t nnet_rules, net_cap, nlistens, listen_cap;

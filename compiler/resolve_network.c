@@ -171,21 +171,31 @@ static void add_protos(struct resolver *r, struct draft *w, const struct node *n
 		add_proto(r, w, i);
 }
 
-/* allow resolver, … within …: in the language, not in this version. */
+/* … within …: in the language, not in this version. */
 static bool arrives_later(struct resolver *r, const struct node *n)
 {
-	const struct node *first = n->kids;
-
-	if (first->kind == N_WORD && strcmp(first->text, "resolver") == 0 && !first->next) {
-		unsupported(r, first->at, "resolver is");
-		return true;
-	}
-	for (const struct node *i = first; i; i = i->next)
+	for (const struct node *i = n->kids; i; i = i->next)
 		if (i->kind == N_WITHIN) {
 			unsupported(r, i->name, "'within' is for grants by host name, which are");
 			return true;
 		}
 	return false;
+}
+
+/* allow resolver: the name servers of the host that the tool runs on.  False if the rule is another one. */
+static bool resolve_resolver(struct resolver *r, const struct node *n)
+{
+	const struct node *first = n->kids;
+	struct span *at = strcmp(n->text, "allow") == 0 ? &r->resolver_allow : &r->resolver_deny;
+
+	if (first->kind != N_WORD || strcmp(first->text, "resolver") != 0 || strcmp(n->text, "listen") == 0)
+		return false;
+	if (first->next)
+		diag_error(r->diags, CAVE_SYNTAX, first->next->at,
+			   "'resolver' has no destination and no port: it is the host's name servers, port 53");
+	else if (!at->file)
+		*at = n->at;
+	return true;
 }
 
 /* allow netlink route: a grant of its own, without destination or port.  False if the rule is another one. */
@@ -194,7 +204,7 @@ static bool resolve_netlink(struct resolver *r, const struct node *n)
 	const struct node *first = n->kids, *kind = first->next;
 	struct span *at = strcmp(n->text, "allow") == 0 ? &r->netlink_allow : &r->netlink_deny;
 
-	if (first->kind != N_WORD || strcmp(first->text, "netlink") != 0)
+	if (first->kind != N_WORD || strcmp(first->text, "netlink") != 0 || strcmp(n->text, "listen") == 0)
 		return false;
 	if (!kind || kind->kind != N_WORD || strcmp(kind->text, "route") != 0)
 		diag_note(r->diags,
@@ -282,7 +292,7 @@ static void resolve_rule(struct resolver *r, const struct node *n)
 	const struct node *clause = n->kids;
 	size_t count = 0;
 
-	if (arrives_later(r, n) || resolve_netlink(r, n))
+	if (arrives_later(r, n) || resolve_netlink(r, n) || resolve_resolver(r, n))
 		return;
 	for (; clause && clause->kind != N_EXCEPT && clause->kind != N_PORT; clause = clause->next)
 		count++;
@@ -359,15 +369,40 @@ static void refuse_denials(struct resolver *r)
 		}
 }
 
+/*
+ * Which addresses the name servers have is known only when the tool starts: whether a denial covers them cannot be
+ * decided here, and the programs do not decide it yet.
+ */
+static void refuse_denied_resolver(struct resolver *r)
+{
+	for (size_t i = 0; i < r->nnet_rules; i++) {
+		const struct net_rule *deny = &r->net_rule[i];
+
+		for (size_t k = 0; !deny->allow && k < deny->nports; k++) {
+			struct diag *e;
+
+			if (deny->port[k].lo > 53 || deny->port[k].hi < 53)
+				continue;
+			e = diag_error(r->diags, CAVE_UNSUPPORTED, deny->at,
+				       "a denial of port 53 beside 'allow resolver' is not built yet: a name server could "
+				       "be among what it denies");
+			diag_note(r->diags, e, r->resolver_allow, "the grant is here");
+			return;
+		}
+	}
+}
+
 void finish_network(struct resolver *r)
 {
 	struct policy *p = r->policy;
-	struct span rule = r->netlink_allow;
+	struct span rule = r->netlink_allow.file ? r->netlink_allow : r->resolver_allow;
 
 	p->net_rule = r->net_rule;
 	p->nnet_rules = r->nnet_rules;
 	p->listen = r->listen;
 	p->nlistens = r->nlistens;
+	p->resolver = r->resolver_allow.file && !r->resolver_deny.file;
+	p->resolver_at = r->resolver_allow;
 	p->netlink_route = r->netlink_allow.file && !r->netlink_deny.file;
 	if (p->nlistens)
 		rule = p->listen[0].at;
@@ -380,4 +415,6 @@ void finish_network(struct resolver *r)
 	else if (r->network_block.file && !rule.file && !r->diags->errors)
 		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
 	refuse_denials(r);
+	if (p->resolver)
+		refuse_denied_resolver(r);
 }

@@ -19,6 +19,7 @@
 
 #include "runtime/env.h"
 #include "runtime/load_protocol.h"
+#include "runtime/resolver.h"
 
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
@@ -107,10 +108,9 @@ static void read_answer(int fd, char *answer, size_t max)
 	answer[n] = 0;
 }
 
-static int start_helper(const char *path, const int from[LOAD_FDS], const sigset_t *mask, char **env,
+static int start_helper(char *const argv[], const int from[LOAD_FDS], const sigset_t *mask, char **env,
 			pid_t *pid)
 {
-	char *argv[] = { (char *)"cave-load", NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	int error = posix_spawn_file_actions_init(&actions);
@@ -124,7 +124,7 @@ static int start_helper(const char *path, const int from[LOAD_FDS], const sigset
 	if (!error) {
 		posix_spawnattr_setsigmask(&attributes, mask);
 		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-		error = posix_spawn(pid, path, &actions, &attributes, argv, env);
+		error = posix_spawn(pid, argv[0], &actions, &attributes, argv, env);
 		posix_spawnattr_destroy(&attributes);
 	}
 	posix_spawn_file_actions_destroy(&actions);
@@ -144,18 +144,18 @@ static int move_up(int fd)
 	return moved;
 }
 
-static bool ask(const char *path, const int from[LOAD_FDS], int answers, const sigset_t *mask, char **env,
+static bool ask(char *const argv[], const int from[LOAD_FDS], int answers, const sigset_t *mask, char **env,
 		struct refusal *r)
 {
 	char answer[LOAD_ANSWER_MAX];
 	int error, status = 0;
 	pid_t pid;
 
-	error = start_helper(path, from, mask, env, &pid);
+	error = start_helper(argv, from, mask, env, &pid);
 	for (int i = 0; i < LOAD_FDS; i++)
 		close(from[i]);
 	if (error)
-		return helper_fails(r, error, path);
+		return helper_fails(r, error, argv[0]);
 	read_answer(answers, answer, sizeof answer);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -165,16 +165,36 @@ static bool ask(const char *path, const int from[LOAD_FDS], int answers, const s
 		      *answer ? answer : "cave-load ended without an answer");
 }
 
+/* The helper's arguments: its own path, and the name servers of the host where the policy grants them. */
+static bool make_arguments(struct memory *m, const struct artefact *a, char *argv[CAVE_RESOLVERS + 2],
+			   struct refusal *r)
+{
+	struct artefact_address address[CAVE_RESOLVERS];
+	size_t n = 0;
+
+	argv[0] = (char *)find_helper(m);
+	if (!argv[0])
+		return helper_fails(r, ENOENT, "cave-load is neither beside caverun nor in ../libexec/cave");
+	if (a->nresolver && !resolver_read("/etc/resolv.conf", address, &n, r))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		argv[1 + i] = memory_printf(m, "%d:%x:%x:%x:%x", address[i].six, address[i].word[0],
+					    address[i].word[1], address[i].word[2], address[i].word[3]);
+	argv[1 + n] = NULL;
+	return true;
+}
+
 static bool load(struct memory *m, const struct artefact *a, const struct cgroup *c, const sigset_t *mask,
 		 struct refusal *r)
 {
-	const char *path = find_helper(m), *tmpdir = env_get(environ, "TMPDIR");
+	const char *tmpdir = env_get(environ, "TMPDIR");
 	char *env[] = { tmpdir ? memory_printf(m, "TMPDIR=%s", tmpdir) : NULL, NULL };
+	char *argv[CAVE_RESOLVERS + 2];
 	int answer[2], from[LOAD_FDS];
 	bool ok;
 
-	if (!path)
-		return helper_fails(r, ENOENT, "cave-load is neither beside caverun nor in ../libexec/cave");
+	if (!make_arguments(m, a, argv, r))
+		return false;
 	if (pipe2(answer, O_CLOEXEC))
 		return helper_fails(r, errno, "pipe2");
 	from[LOAD_ARTEFACT] = move_up(sealed_copy(a));
@@ -183,7 +203,7 @@ static bool load(struct memory *m, const struct artefact *a, const struct cgroup
 	if (from[LOAD_ARTEFACT] < 0 || from[LOAD_CGROUP] < 0 || from[LOAD_ANSWER] < 0)
 		ok = helper_fails(r, errno, "memfd_create");
 	else
-		ok = ask(path, from, answer[0], mask, env, r);
+		ok = ask(argv, from, answer[0], mask, env, r);
 	close(answer[0]);
 	return ok;
 }

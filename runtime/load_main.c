@@ -120,10 +120,49 @@ static void name_of(const struct hook *hook, char name[BPF_OBJ_NAME_LEN])
 	snprintf(name, BPF_OBJ_NAME_LEN, "cave_%.10s", strrchr(hook->section, '/') + 1);
 }
 
-static int load(const struct artefact *a, size_t i, const struct load_info *info)
+/* The name servers that caverun has read; a policy without places for them has no use for any. */
+static size_t read_resolvers(char **argv, struct artefact_address out[CAVE_RESOLVERS])
+{
+	size_t n = 0;
+
+	for (; argv[n + 1]; n++) {
+		struct artefact_address a;
+		unsigned six;
+
+		if (n == CAVE_RESOLVERS || sscanf(argv[n + 1], "%u:%x:%x:%x:%x", &six, &a.word[0], &a.word[1],
+						  &a.word[2], &a.word[3]) != 5)
+			answer(EINVAL, "cave-load is started by caverun; its arguments");
+		a.six = six != 0;
+		out[n] = a;
+	}
+	return n;
+}
+
+/* The program with the name servers in their places. */
+static struct artefact_program complete(const struct artefact *a, size_t i, char **argv)
+{
+	struct artefact_program p = a->program[i];
+	struct artefact_address address[CAVE_RESOLVERS];
+	struct bpf_insn *copy;
+	size_t n = read_resolvers(argv, address);
+
+	if (!a->nresolver)
+		return p;
+	if (!n)
+		answer(EINVAL, "the policy grants the host's name servers, and none was given");
+	copy = malloc(p.n * sizeof *copy);
+	if (!copy)
+		answer(ENOMEM, "no memory for a program");
+	memcpy(copy, p.insn, p.n * sizeof *copy);
+	artefact_resolver_fill(a->resolver, a->nresolver, (enum cave_hook)i, address, n, copy);
+	p.insn = copy;
+	return p;
+}
+
+static int load(const struct artefact *a, size_t i, char **argv, const struct load_info *info)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = hooks[i].attach);
-	const struct artefact_program *p = &a->program[i];
+	const struct artefact_program p = complete(a, i, argv);
 	char name[BPF_OBJ_NAME_LEN];
 	void *records[2];
 	char *log;
@@ -131,7 +170,7 @@ static int load(const struct artefact *a, size_t i, const struct load_info *info
 
 	name_of(&hooks[i], name);
 	load_info_fill(info, hooks[i].section, &options, records);
-	fd = bpf_prog_load(hooks[i].type, name, license(a), p->insn, p->n, &options);
+	fd = bpf_prog_load(hooks[i].type, name, license(a), p.insn, p.n, &options);
 	if (fd < 0) {
 		/* Again, for the log: it costs too much to ask for it every time. */
 		error = errno;
@@ -139,13 +178,15 @@ static int load(const struct artefact *a, size_t i, const struct load_info *info
 		options.log_buf = log;
 		options.log_size = LOG_SIZE;
 		options.log_level = 1;
-		fd = log ? bpf_prog_load(hooks[i].type, name, license(a), p->insn, p->n, &options) : -1;
+		fd = log ? bpf_prog_load(hooks[i].type, name, license(a), p.insn, p.n, &options) : -1;
 		if (fd < 0)
 			load_failed(&hooks[i], error, log ? log : "");
 		free(log);
 	}
 	free(records[0]);
 	free(records[1]);
+	if (p.insn != a->program[i].insn)
+		free((void *)p.insn);
 	return fd;
 }
 
@@ -178,17 +219,19 @@ static void verify(size_t i, int program)
 		answer(EBADE, "%s holds %u programs in place of the policy's one", hooks[i].section, n);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct artefact a;
 	struct load_info info;
 	int program[CAVE_HOOK_COUNT];
 
+	if (argc < 1)
+		answer(EINVAL, "cave-load is started by caverun; its arguments");
 	libbpf_set_print(NULL); /* its own messages would go to the tool's standard error */
 	open_artefact(&a);
 	load_info_open(&a, &info);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
-		program[i] = load(&a, i, &info);
+		program[i] = load(&a, i, argv, &info);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 		attach(i, program[i]);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)

@@ -55,6 +55,7 @@ enum cave_record_type {
 	CAVE_RECORD_FILE = 5, /* a path; flags CAVE_FILE_* */
 	CAVE_RECORD_FILTER = 6, /* struct cave_filter, then its patches; one per architecture */
 	CAVE_RECORD_PROGRAM = 7, /* the section name of an egress program */
+	CAVE_RECORD_RESOLVER = 8, /* struct cave_resolver_patch, one or more; at most one record */
 };
 
 /* CAVE_RECORD_ENV_SET: every byte 0x01 in the value stands for the workspace's absolute path. */
@@ -104,6 +105,28 @@ enum cave_patch_kind {
 	/* BPF_RET|BPF_K: signals to another process.  ALLOW where Landlock scopes signals, else ERRNO|EPERM. */
 	CAVE_PATCH_RET_SIGNAL = 8,
 	CAVE_PATCH_KINDS
+};
+
+/*
+ * `allow resolver`: the egress programs compare destinations with up to CAVE_RESOLVERS addresses, which are the
+ * host's and not in the artefact.  Each comparison is a JMP32 instruction whose constant is
+ * CAVE_RESOLVER_UNSET, which no port equals, or 0, until the runtime gives it its value: in host order.
+ */
+enum { CAVE_RESOLVERS = 3, CAVE_RESOLVER_PORT = 53, CAVE_RESOLVER_UNSET = 0x10000 };
+
+enum cave_resolver_field {
+	CAVE_RESOLVER_PORT4 = 0, /* the port, if the slot holds an IPv4 address; else it stays unset */
+	CAVE_RESOLVER_ADDRESS4 = 1,
+	CAVE_RESOLVER_PORT6 = 2, /* the port, if the slot holds an IPv6 address */
+	CAVE_RESOLVER_WORD6 = 3, /* four words, the most significant one first */
+	CAVE_RESOLVER_FIELDS = 7,
+};
+
+struct cave_resolver_patch {
+	uint32_t hook; /* enum cave_hook */
+	uint32_t insn;
+	uint32_t slot; /* below CAVE_RESOLVERS */
+	uint32_t field;
 };
 
 /*

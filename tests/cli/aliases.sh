@@ -63,6 +63,7 @@ same "netlink denied" "$(net 'allow netlink route; deny netlink route')" 'profil
 same "every local address" "$(net 'listen tcp any port 1')" "$(net 'listen tcp { 0.0.0.0, :: } port 1')"
 same "a listen within another" "$(net 'listen tcp 0.0.0.0 port 1; listen tcp 10.0.0.1 port 1')" \
 	"$(net 'listen tcp 0.0.0.0 port 1')"
+same "a resolver denied" "$(net 'allow resolver; deny resolver')" 'profile p { }'
 same "credentials in any order" 'profile p { credentialEnv GEMINI_API_KEY, GOOGLE_API_KEY }' \
 	'profile p { credentialEnv GOOGLE_API_KEY
 credentialEnv GEMINI_API_KEY }'
@@ -75,6 +76,7 @@ differ "netlink beside a rule" "$(net 'allow tcp 10.0.0.1 port 1')" "$(net 'allo
 differ "a listen" 'profile p { }' "$(net 'listen tcp 127.0.0.1 port 1')"
 differ "a listen and an allow" "$(net 'allow tcp 127.0.0.1 port 1')" "$(net 'listen tcp 127.0.0.1 port 1')"
 differ "a listen's port" "$(net 'listen tcp 127.0.0.1 port 2')" "$(net 'listen tcp 127.0.0.1 port 1')"
+differ "the resolver" 'profile p { }' "$(net 'allow resolver')"
 differ "a syscall" 'profile p { }' 'profile p { syscalls { deny uname } }'
 differ "a file" 'profile p { files { read "/srv" } }' 'profile p { files { write "/srv" } }'
 differ "a variable" 'profile p { env { set A "1" } }' 'profile p { env { set A "2" } }'

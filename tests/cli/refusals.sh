@@ -244,6 +244,18 @@ profile p {
 }
 END
 
+# --- the host's name servers
+in_network "2:18:$syntax" 'allow resolver port 53'
+in_network "2:18:$syntax" 'allow resolver 10.0.0.1'
+refused "network false beside the resolver" "2:11:$contradiction" <<'END'
+profile p {
+  network false; network { allow resolver }
+}
+END
+accepted "a denial of another port beside it" <<'END'
+profile p { network { allow resolver; allow tcp 10.0.0.0/8 port 443; deny tcp 10.0.0.1 port 443 } }
+END
+
 # --- netlink
 in_network "2:17:$unknown" 'allow netlink audit'
 in_network "2:9:$unknown" 'allow netlink'
@@ -260,7 +272,8 @@ END
 in_network "2:3:$later" 'listen udp 127.0.0.1 port 8080'
 in_network "2:3:$later" 'listen { tcp, udp } 127.0.0.1 port 8080'
 in_network "2:35:$later" 'listen tcp 127.0.0.1 port 8080; deny 10.0.0.1'
-in_network "2:9:$later" 'allow resolver'
+in_network "2:50:$later" 'allow resolver; allow tcp 10.0.0.0/8 port 443; deny  10.0.0.1'
+in_network "2:20:$later" 'allow resolver;  deny udp 10.0.0.1 port 50-60'
 in_network "2:13:$later" 'allow tcp api.example.com port 443'
 among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'
 in_profile "2:3:$later" 'limits { time 30s }'

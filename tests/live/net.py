@@ -469,6 +469,64 @@ def listening(work, near):
     check(outcome[f"tcp {NEAR4} 7394"] == "allowed", "granted beside a listen: a connection out")
 
 
+LOOKUP = """
+import socket
+try:
+    print(socket.getaddrinfo("host.test", 443, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
+except OSError as e:
+    print("failed")
+"""
+
+
+def with_resolv_conf(work, text, policy, *command):
+    """Runs a command under a policy on a host that has this /etc/resolv.conf, or none."""
+    conf = f"{work}/resolv.conf"
+    with open(conf, "w", encoding="ascii") as f:
+        f.write(text)
+    return inside(HERE, "unshare", "--mount", "sh", "-c",
+                  f"mount --bind {conf} $(readlink -f /etc/resolv.conf) && exec {CAVERUN} {policy} -- \"$@\"", "sh",
+                  *command)
+
+
+def resolver(work):
+    """The host's name servers, as they are when the tool starts, and nobody else."""
+    files = 'files { read "/usr/lib" }'
+    policy = compile_policy(work, "resolver", f"profile r {{ network {{ allow resolver }}; {files} }}\n")
+    without = compile_policy(work, "none", f"profile r {{ network {{ allow tcp 192.0.2.9 port 1 }}; {files} }}\n")
+    servers = [subprocess.Popen(["nsenter", f"--net=/run/netns/{ns}", "/usr/bin/python3",
+                                 f"{TOP}/tests/tools/nameserver.py", address], stdout=subprocess.PIPE, text=True)
+               for ns, address in ((NEAR, NEAR4), (NEAR, NEAR6), (FAR, FAR4))]
+    for server in servers:
+        server.stdout.readline()
+    python = ["/usr/bin/python3", "-c", LOOKUP]
+    reach = [PROBE, *f"udp-sendto {NEAR4} 53 , tcp {NEAR4} 53 , udp-mapped {NEAR4} 53 , udp-sendto {FAR4} 53 , "
+             f"tcp {FAR4} 53 , udp-sendto {NEAR4} 54 , tcp {NEAR4} 443 , tcp {NEAR6} 53".split()]
+    try:
+        for name, conf in (("over IPv4", f"nameserver {NEAR4}\n"), ("over IPv6", f"nameserver {NEAR6}\n"),
+                           ("by TCP", f"options use-vc\nnameserver\t{NEAR4}  # near\n"),
+                           ("in third place", f"; none\nnameserver 127.0.0.9\nnameserver ::1\nnameserver {NEAR4}\n")):
+            done = with_resolv_conf(work, f"options timeout:1 attempts:1\n{conf}", policy, *python)
+            check(done.stdout.strip() == "192.0.2.2", f"a name is found {name}", done.stdout + done.stderr)
+        done = with_resolv_conf(work, f"nameserver {NEAR4}\n", without, *python)
+        check(done.stdout.strip() == "failed", "without the grant the lookup fails", done.stdout + done.stderr)
+        rows = with_resolv_conf(work, f"nameserver {NEAR4}\n", policy, *reach).stdout.splitlines()
+        check([row.rsplit(": ", 1)[1] for row in rows] == ["allowed"] * 3 + ["refused EPERM"] * 5,
+              "of the name servers port 53, of others nothing", str(rows))
+        rows = with_resolv_conf(work, f"nameserver ::ffff:{FAR4}\nnameserver {NEAR6}\n", policy, *reach).stdout.splitlines()
+        check([row.rsplit(": ", 1)[1] for row in rows] ==
+              ["refused EPERM"] * 3 + ["allowed"] * 2 + ["refused EPERM"] * 2 + ["allowed"],
+              "another host, other name servers", str(rows))
+        for name, conf in (("none", "search example.org\n"), ("a link-local one", "nameserver fe80::1%near\n"),
+                           ("no address", "nameserver 127.1\n"), ("an empty file", "")):
+            done = with_resolv_conf(work, conf, policy, *python)
+            check(done.returncode == 125 and "[cave_sandbox_failed]" in done.stderr and not done.stdout,
+                  f"refused to start with {name}", f"{done.returncode} {done.stdout} {done.stderr}")
+    finally:
+        for server in servers:
+            server.kill()
+            server.wait()
+
+
 def clean_up(remotes):
     for remote in remotes:
         remote.process.kill()
@@ -499,6 +557,7 @@ def main():
             receiving(policy)
             lists(work, near, far)
             listening(work, near)
+            resolver(work)
             row = f"udp-sendto {NEAR4} 7007"
             outcome = attempts([row], tcp_only)[row]
             check(outcome.startswith("refused") and not near.saw(7007), "a TCP grant carries no UDP", outcome)

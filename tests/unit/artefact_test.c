@@ -217,6 +217,40 @@ static void bad_manifests(void)
 	expect_refused("a filter that no record completes", &damaged, "does not mention");
 }
 
+/* Places of name servers in programs that have none. */
+static void one_place(const char *what, unsigned flags, const struct cave_resolver_patch *place, size_t n,
+		      const char *text)
+{
+	struct build_bytes m = begin(CAVE_REQUIRE_EGRESS);
+
+	build_filter_record(&m, build_patches, sizeof build_patches / sizeof *build_patches);
+	for (unsigned i = 0; i < CAVE_HOOK_COUNT; i++)
+		build_text(&m, CAVE_RECORD_PROGRAM, 0, artefact_hook_name(i));
+	build_record(&m, CAVE_RECORD_RESOLVER, flags, (const char *)place, n);
+	build_manifest_end(&m);
+	build_around(&m, true, &damaged);
+	expect_refused(what, &damaged, text);
+}
+
+static void bad_places(void)
+{
+	static const struct cave_resolver_patch sound_place = { 0, 0, 0, 0 };
+	struct cave_resolver_patch p = sound_place;
+
+	one_place("no place of a name server", 0, &p, 0, "holds no places");
+	one_place("half a place", 0, &p, 8, "holds no places");
+	one_place("a place with flags", 1, &p, sizeof p, "holds no places");
+	one_place("a place that is no comparison", 0, &p, sizeof p, "place 0");
+	p = (struct cave_resolver_patch){ .hook = CAVE_HOOK_COUNT };
+	one_place("a place in no program", 0, &p, sizeof p, "place 0");
+	p = (struct cave_resolver_patch){ .insn = UINT32_MAX };
+	one_place("a place outside of its program", 0, &p, sizeof p, "place 0");
+	p = (struct cave_resolver_patch){ .slot = CAVE_RESOLVERS };
+	one_place("a place for a fourth name server", 0, &p, sizeof p, "place 0");
+	p = (struct cave_resolver_patch){ .field = CAVE_RESOLVER_FIELDS };
+	one_place("a place for an unknown field", 0, &p, sizeof p, "place 0");
+}
+
 static void one_patch(const char *what, size_t at, struct cave_patch patch, const char *text)
 {
 	struct cave_patch patches[sizeof build_patches / sizeof *build_patches];
@@ -340,6 +374,7 @@ int main(void)
 	bad_records();
 	bad_manifests();
 	bad_patches();
+	bad_places();
 	bad_filters();
 	bad_sections();
 	bad_headers();

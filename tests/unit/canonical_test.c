@@ -36,6 +36,8 @@ static const char *const profiles[] = {
 	"profile p { network { allow netlink route; allow tcp 10.0.0.1 port 1 } }",
 	"profile p { network { listen tcp any port 8080; listen tcp 10.0.0.1 port 81 } }",
 	"profile p { network { listen tcp localhost port { 80, 8000-8010 }; allow udp 10.0.0.1 port 80 } }",
+	"profile p { network { allow resolver } }",
+	"profile p { network { allow resolver; allow netlink route; allow tcp 10.0.0.1 port 53 } }",
 	"profile p { credentialEnv GEMINI_API_KEY, GOOGLE_API_KEY }",
 	"profile p { env { pass TERM, HOME; set A \"x \\\"y\\\" \\\\ ${workspace}/z\"; set B workspace } }",
 	"profile p { files { base none; read \"./lib\", ./x//y/., /etc/hostname; write workspace, workspace/out } }",

@@ -415,6 +415,7 @@ int main(void)
 		"allow tcp 10.0.0.1 port any\n",
 		"allow tcp 10.1.2.3 port 443\nlisten tcp 10.1.0.0/16,::1 port 8080,8000-8010\n"
 		"allow udp 192.0.2.7 port 123\n",
+		"resolver\nallow tcp 10.1.2.3 port 443\n",
 		"listen tcp 0.0.0.0,2001:db8:1::5 port 443\nlisten tcp 127.0.0.1 port 8080\n",
 	};
 

@@ -92,6 +92,8 @@ static void test_loading(void)
 		"allow udp 2001:db8::1 port 53",
 		"allow tcp,udp localhost port 1-65535",
 		"allow tcp 255.255.255.255,::2 port 65535",
+		"resolver",
+		"resolver\nallow tcp 10.1.2.3,2001:db8::1 port 53,443\nlisten tcp 127.0.0.1 port 53",
 		"listen tcp 0.0.0.0 port 80",
 		"listen tcp 127.0.0.1,2001:db8::1 port 80,443\nallow udp 10.0.0.1 port 53",
 		"listen tcp any port any\nallow tcp 2001:db8::/48,10.0.0.0/8 port 443",

@@ -2,6 +2,7 @@
 /*
  * Policies for the egress tests, from lines of words:
  *
+ *     resolver
  *     listen tcp ADDRESS,… port PORT,…
  *     allow|deny tcp|udp|tcp,udp|all ADDRESS,… [except ADDRESS,…] [port PORT,…]
  */
@@ -98,7 +99,9 @@ static inline void compile_read(struct compile *c, const char *text)
 		size_t length = strcspn(p, "\n");
 		struct span at = { file, (uint32_t)(p - text), (uint32_t)(p - text + length) };
 
-		if (length && !strncmp(p, "listen", 6))
+		if (length && !strncmp(p, "resolver", 8))
+			c->policy.resolver = true;
+		else if (length && !strncmp(p, "listen", 6))
 			*ARENA_PUSH(&c->arena, listen, listens, listen_cap) =
 				read_rule(c, arena_strndup(&c->arena, p, length), at, true);
 		else if (length)
