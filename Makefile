@@ -119,9 +119,10 @@ TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%) $(B)/tests/tools/probe
 PROBE_SRC := $(wildcard tests/tools/probe/*.c)
 TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
 
+$(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB) $(TEST_LIB)
 
 $(B)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
