@@ -124,6 +124,10 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB) $(TEST_LIB)
 
+$(B)/tests/bench/%: $(B)/tests/bench/%.o $(TESTABLE)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB) -lseccomp
+
 $(B)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
@@ -151,7 +155,7 @@ demo:
 
 bench:
 	$(Q)tests/setup
-	$(Q)$(MAKE) --no-print-directory all tools
+	$(Q)$(MAKE) --no-print-directory all tools $(B)/tests/bench/filters
 	$(Q)tests/bench/run
 
 # --- installing ----------------------------------------------------------------------------------

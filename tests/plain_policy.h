@@ -173,15 +173,19 @@ static inline uint32_t plain_scmp_action(struct sys_result r)
 	}
 }
 
-/* libseccomp takes a call by the number that its name has on the machine's own architecture. */
+/*
+ * libseccomp takes a call by the number that its name has on the machine's own architecture; one that is newer than
+ * it by the bare number, which is right for that architecture alone.
+ */
 static inline int plain_add_rule(scmp_filter_ctx ctx, const struct plain_rule *r)
 {
 	struct scmp_arg_cmp cmp[PLAIN_CONDITIONS];
+	int nr = seccomp_syscall_resolve_name(r->name);
 
 	for (size_t i = 0; i < r->n; i++)
 		cmp[i] = (struct scmp_arg_cmp){ r->condition[i].arg, r->condition[i].op, r->condition[i].a,
 						r->condition[i].b };
-	return seccomp_rule_add_array(ctx, plain_scmp_action(r->result), seccomp_syscall_resolve_name(r->name),
+	return seccomp_rule_add_array(ctx, plain_scmp_action(r->result), nr == __NR_SCMP_ERROR ? (int)r->nr : nr,
 				      (unsigned)r->n, cmp);
 }
 
