@@ -147,11 +147,21 @@ static bool add(struct memory *m, const struct artefact_record *record, char *co
 	return true;
 }
 
+static size_t count(const struct artefact *a)
+{
+	struct artefact_record record;
+	size_t n = 0;
+
+	for (size_t at = 0; artefact_next(a, &at, &record);)
+		n += is_env(&record);
+	return n;
+}
+
 bool env_build(struct memory *m, const struct artefact *a, char *const *caller, const char *workspace,
 	       char ***out, struct refusal *r)
 {
 	const size_t ndefaults = sizeof defaults / sizeof *defaults;
-	char **env = MEMORY_ARRAY(m, ARTEFACT_ENV_MAX + ndefaults + 1, char *), **end = env;
+	char **env = MEMORY_ARRAY(m, count(a) + ndefaults + 1, char *), **end = env;
 	struct artefact_record record;
 
 	for (size_t at = 0; artefact_next(a, &at, &record);)

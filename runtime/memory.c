@@ -5,18 +5,20 @@
 #include <stdalign.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/report.h"
 
+/* A mapping of its own: one system call, and only the pages that are used cost anything. */
 struct memory_block {
 	struct memory_block *next;
+	size_t size; /* of the mapping */
 	max_align_t data[];
 };
 
-enum { BLOCK = 16384 };
+enum { BLOCK = 1 << 18 };
 
 __attribute__((noreturn)) static void exhausted(void)
 {
@@ -33,15 +35,17 @@ void *memory_take(struct memory *m, size_t n)
 		exhausted();
 	n = (n + align - 1) / align * align;
 	if (n > (size_t)(m->end - m->next)) {
-		size_t size = n > BLOCK ? n : BLOCK;
-		struct memory_block *block = malloc(sizeof *block + size);
+		size_t size = sizeof(struct memory_block) + (n > BLOCK ? n : BLOCK);
+		struct memory_block *block = mmap(NULL, size, PROT_READ | PROT_WRITE,
+						  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-		if (!block)
+		if (block == MAP_FAILED)
 			exhausted();
 		block->next = m->head;
+		block->size = size;
 		m->head = block;
 		m->next = (char *)block->data;
-		m->end = m->next + size;
+		m->end = (char *)block + size;
 	}
 	taken = m->next;
 	m->next += n;
@@ -90,7 +94,7 @@ void memory_free(struct memory *m)
 	while (m->head) {
 		struct memory_block *next = m->head->next;
 
-		free(m->head);
+		munmap(m->head, m->head->size);
 		m->head = next;
 	}
 	m->next = m->end = NULL;

@@ -252,7 +252,7 @@ static bool examine(struct memory *m, struct program *p, const char *search, boo
 	char head[HEAD];
 	const char *fault;
 	ssize_t n;
-	int error = executable(p->path), fd;
+	int error = p->nscripts ? executable(p->path) : 0, fd; /* PROGRAM itself was sought as one */
 
 	if (error)
 		return refuse_program(r, error, p->path, NULL);

@@ -7,7 +7,6 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -72,7 +71,7 @@ static bool complete(struct child *c, struct refusal *r)
 
 	if (getrandom(c->values.exec, sizeof c->values.exec, 0) != sizeof c->values.exec)
 		return refuse_errno(r, CAVE_FAILED, errno, "getrandom");
-	c->values.metadata = c->mode != CHILD_PLAIN;
+	c->values.metadata = c->mode != CHILD_PLAIN && !c->plan->descriptors->loose;
 	c->values.signals = c->plan->landlock_abi >= LL_ABI_SCOPE;
 	memcpy(c->insn, f->insn, f->n * sizeof *f->insn);
 	filter_complete(f, &c->values, c->insn);
@@ -156,6 +155,10 @@ static bool start(struct child *c, int cgroup, void *stack, pid_t *out, struct r
 {
 	pid_t pid;
 
+	if (c->plan->descriptors->loose && c->plan->artefact.requires & CAVE_REQUIRE_MOUNTS)
+		return refuse(r, CAVE_FAILED,
+			      "the policy allows calls that change a file's mode, owner or times, and a file that is "
+			      "given to the tool for reading lies outside its mounts: give it by a pipe");
 	if (!complete(c, r))
 		return false;
 	pid = try(c, cgroup, stack);
@@ -178,15 +181,17 @@ static void restore_dumpable(int dumpable)
 }
 
 /*
- * The child's stack and the filter are on ours, which stands still under the child; they are too short-lived
- * to be worth a mapping.
+ * The child's stack, the filter and the descriptors of the write grants are on ours, which stands still under
+ * the child; they are too short-lived to be worth a mapping.
  */
 static bool start_on_stack(struct child *c, int cgroup, pid_t *out, struct refusal *r)
 {
 	struct sock_filter insn[BPF_MAXINSNS];
+	int tree[ARTEFACT_FILES_MAX];
 	_Alignas(16) char stack[STACK];
 
 	c->insn = insn;
+	c->tree = tree;
 	return start(c, cgroup, stack, out, r);
 }
 
@@ -197,10 +202,8 @@ bool spawn(const struct plan *plan, int cgroup, const sigset_t *mask, pid_t *out
 	int dumpable = plan->user ? prctl(PR_GET_DUMPABLE) : 0;
 	bool ok;
 
-	c.tree = calloc(plan->files.nwritable + 1, sizeof *c.tree);
-	ok = c.tree ? start_on_stack(&c, cgroup, out, r) : refuse(r, CAVE_FAILED, "out of memory");
+	ok = start_on_stack(&c, cgroup, out, r);
 	if (plan->user)
 		restore_dumpable(dumpable);
-	free(c.tree);
 	return ok;
 }

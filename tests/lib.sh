@@ -32,6 +32,13 @@ ok() { printf 'ok %s\n' "$1"; }
 not_ok() { printf 'not ok %s: %s\n' "$1" "$(printf '%s' "$2" | tr '\n' ' ' | cut -c1-400)"; }
 skip() { printf 'skip %s: %s\n' "$1" "$2"; }
 
+# A test that makes namespaces, users or cgroups cannot do without.
+need_root() {
+	[ "$(id -u)" = 0 ] && return
+	skip "$(basename "$0")" "it needs root"
+	exit 0
+}
+
 # Runs a command; $status, $work/out and $work/err are its result.
 run() {
 	status=0

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What else cavec says: suggestions, list, dump; and profiles as large as people make them.
 . "$(dirname "$0")/../lib.sh"
+need_root
 
 # --- a misspelt name is met with the nearest one, at every depth
 suggests() {
@@ -29,7 +30,10 @@ expect_status "list of no group" 2 "$cavec" list @nope
 run "$cavec" list base
 expect "list base has read" "$status $(grep -c '^read ' "$work/out")" = '0 1'
 run "$cavec" list system
-expect "list system has the hosts file" "$status $(grep -c '/etc/hosts' "$work/out")" = '0 1'
+# Debian's own Node keeps parts of itself in /usr/share/nodejs and aborts without them.
+for path in /etc/hosts /etc/ssl/certs /usr/lib /usr/share/nodejs /usr/share/zoneinfo; do
+	expect "list system has $path" -n "$(grep -E "^(read|write) +$path " "$work/out")"
+done
 
 # --- dump
 cat >"$work/d.cave" <<'END'

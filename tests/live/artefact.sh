@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The artefact: opened by ordinary tools, reproducible, and never started when damaged.
 . "$(dirname "$0")/../lib.sh"
+need_root
 
 cat >"$work/full.cave" <<'END'
 profile full {

@@ -4,6 +4,7 @@
 # asked three times: as root, as an ordinary user, and as an ordinary user who gets no user namespace.  Each refusal
 # has its control: the same attempt outside the sandbox gets through.
 . "$(dirname "$0")/../lib.sh"
+need_root
 
 nobody=65534
 bin=$work/bin

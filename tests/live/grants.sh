@@ -3,6 +3,7 @@
 # What grants of files mean at the start, when their paths meet the file system: relative ones, links, missing ones; and
 # what the runtime refuses to start on a host that cannot keep a promise.
 . "$(dirname "$0")/../lib.sh"
+need_root
 
 mkdir -p "$work/policy/lib/deep" "$work/secret" "$work/w"
 echo text >"$work/policy/lib/file"

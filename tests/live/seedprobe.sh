@@ -3,6 +3,7 @@
 # The seed system's own probe, from Node: all of it gets through outside, none of it under the empty profile, and Node
 # runs to its end.  As root, as an ordinary user, and as one who gets no user namespace.
 . "$(dirname "$0")/../lib.sh"
+need_root
 
 bin=$work/bin
 mkdir "$bin"

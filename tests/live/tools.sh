@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Real tools, unmodified, do their work under profiles that grant what they need, as root and as an ordinary user.
 . "$(dirname "$0")/../lib.sh"
+need_root
 
 bin=$work/bin home=$work/home
 mkdir "$bin" "$home"
