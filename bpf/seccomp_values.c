@@ -20,14 +20,14 @@ enum {
 	CHAIN_TESTS = 4,
 	CHAIN_PIECES = 2 * CHAIN_TESTS + 1,
 	PART_MIN = 4, /* fewer pieces are never better parted */
-	PART_PIECES = 10, /* of a window that is parted by bits, or has a value taken out */
+	PART_PIECES = 8, /* of a window that is parted by bits, or has a value taken out */
 	PART_SPAN = 128, /* values from its first to its last */
 	CUBE_PIECES = 64,
-	CUT_SLACK = 4,
+	CUT_SLACK = 2,
 };
 
 /* The bits by which a window may be parted. */
-static const uint8_t part_masks[] = { 1, 2, 4, 8, 16, 32, 64, 3, 6, 7, 12, 15 };
+static const uint8_t part_masks[] = { 1, 2, 4, 8, 16, 3, 7, 12, 15 };
 
 enum { PART_MASKS = sizeof part_masks };
 

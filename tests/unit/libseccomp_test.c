@@ -5,6 +5,8 @@
  * is counted and shown, and is no failure of ours.
  */
 #include "bpf/vm.h"
+#include "compiler/syscalls.h"
+#include "tests/container_policy.h"
 #include "tests/plain_policy.h"
 #include "tests/unit/unit.h"
 
@@ -260,8 +262,46 @@ static void random_policies(enum sys_arch arch)
 	arena_free(&table);
 }
 
+/* --- the container world's default policy ----------------------------------------------------- */
+
+static bool proves(struct arena *a, const struct sys_rules *rules, const struct filter_program *f)
+{
+	struct sources sources;
+	struct diags diags;
+
+	sources_init(&sources, a);
+	diags_init(&diags, &sources);
+	return syscalls_prove(&diags, rules, f);
+}
+
+/* The numbers of docs/syscalls.md: a filter that grows or slows down is noticed here. */
+static void container(void)
+{
+	struct arena a = { NULL };
+	struct plain_policy p = container_policy(&a);
+	struct sys_rules rules = plain_rules(&a, &p);
+	struct filter_program f = { 0 };
+	struct executed e = { 0 };
+	struct gen_error error;
+	bool right = p.n > 300 && seccomp_generate(&a, &rules, &f, &error) && proves(&a, &rules, &f);
+
+	check(right, "%s: generated and proved", CONTAINER_POLICY);
+	if (right)
+		e = executed(&p, f.insn, f.n);
+	check(right && f.n <= 59, "%zu instructions", f.n);
+	check(right && count_mean(&e.allowed) <= 9.45 && e.allowed.max <= 12, "allowed: %.2f executed, at most %zu",
+	      count_mean(&e.allowed), e.allowed.max);
+	check(right && count_mean(&e.refused) <= 8.25, "refused: %.2f executed", count_mean(&e.refused));
+	check(right && count_mean(&e.arguments) <= 1050, "with conditions: %.2f executed",
+	      count_mean(&e.arguments) / 100);
+	check(right && e.cached == e.allowed.n && e.allowed.n == 305, "%zu of %zu allowed ones can be cached", e.cached,
+	      e.allowed.n);
+	arena_free(&a);
+}
+
 int main(void)
 {
+	container();
 	for (enum sys_arch arch = 0; arch < SYS_ARCHES; arch++)
 		random_policies(arch);
 	return unit_done();
