@@ -618,6 +618,8 @@ static bool prove_range(const struct proof *p, size_t at, uint32_t lo, uint32_t 
 		return prove_range(p, then, f->k, f->k) &&
 		       (f->k == lo || prove_range(p, otherwise, lo, f->k - 1)) &&
 		       (f->k == hi || prove_range(p, otherwise, f->k + 1, hi));
+	case BPF_JMP | BPF_JSET | BPF_K: /* without any of the bits no number is larger than all other bits */
+		return lo > ~f->k ? prove_range(p, then, lo, hi) : untellable(p, lo, hi);
 	case BPF_JMP | BPF_JGT | BPF_K: from++; break;
 	case BPF_JMP | BPF_JGE | BPF_K: break;
 	default: return untellable(p, lo, hi);
