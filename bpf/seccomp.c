@@ -21,14 +21,15 @@ enum {
 	STATE_BUCKETS = 1024,
 	CONTRIBUTORS = 3,
 	/*
-	 * How often a number is decided.  When the filter is installed, the kernel emulates it once for every number
-	 * below the end of its own table (seccomp_cache_prepare_bitmap), and later never runs it for one that it found
-	 * allowed; it does run it for every refused call, and for every call that needs an argument.
+	 * How often a number is decided, where a value of an argument counts 1.  When the filter is installed, the
+	 * kernel emulates it once for every number below the end of its own table (seccomp_cache_prepare_bitmap), and
+	 * later never runs it for one that it found allowed; it does run it for every refused call, and for every call
+	 * that needs an argument.
 	 */
-	WEIGHT_ALLOWED = 1,
-	WEIGHT_REFUSED = 2,
-	WEIGHT_ARGUMENTS = 60,
-	WEIGHT_BEYOND = 8, /* all numbers past the table */
+	WEIGHT_ALLOWED = 4,
+	WEIGHT_REFUSED = 8,
+	WEIGHT_ARGUMENTS = 240,
+	WEIGHT_BEYOND = 32, /* all numbers past the table */
 };
 
 /*

@@ -14,7 +14,7 @@
 #include "bpf/seccomp_steps.h"
 
 enum {
-	COST_INSTRUCTION = 5,
+	COST_INSTRUCTION = 20,
 	WEIGHT_MAX = 1 << 16, /* so that costs are 32 bits */
 	BLOCK = 96, /* pieces that are planned together */
 	CHAIN_TESTS = 4,
