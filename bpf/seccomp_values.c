@@ -280,22 +280,48 @@ static void propose_take(const struct planner *p, size_t i, size_t j)
 	propose(p, i, j, cost, (struct plan){ 0, (uint8_t)best, TAKE });
 }
 
+/* For each piece, which masks have values in it with, and without, their bits. */
+struct members {
+	uint16_t masks[2];
+};
+
+static struct members *find_members(const struct planner *p)
+{
+	struct members *m = ARENA_ARRAY(p->steps->arena, p->n, struct members);
+
+	for (size_t i = 0; i < p->n; i++)
+		for (unsigned mask = 0; mask < PART_MASKS; mask++)
+			for (unsigned with = 0; with < 2; with++)
+				if (next_member(p->piece[i].lo, part_masks[mask], with) <= p->piece[i].hi)
+					m[i].masks[with] |= (uint16_t)(1 << mask);
+	return m;
+}
+
 /* Walks from piece i on, counting the runs with and without the bits. */
-static void count_runs(const struct planner *p, size_t i, size_t mask)
+static void count_runs(const struct planner *p, const struct members *m, size_t i, unsigned mask)
 {
 	const struct step *to[2] = { NULL, NULL };
 	size_t runs[2] = { 0, 0 };
 
 	for (size_t j = i; j < p->n && j - i < PART_PIECES && p->piece[j].hi - p->piece[i].lo < PART_SPAN; j++) {
 		for (unsigned with = 0; with < 2; with++)
-			if (to[with] != p->piece[j].to &&
-			    next_member(p->piece[j].lo, part_masks[mask], with) <= p->piece[j].hi) {
+			if (to[with] != p->piece[j].to && m[j].masks[with] >> mask & 1) {
 				to[with] = p->piece[j].to;
 				runs[with]++;
 			}
 		if (runs[0] && runs[1] && runs[0] + runs[1] < j - i + 1)
 			p->parts[i * (PART_PIECES + 1) + j - i + 1] |= (uint16_t)(1 << mask);
 	}
+}
+
+static void find_parts(struct planner *p)
+{
+	const struct members *m = find_members(p);
+
+	p->parts = ARENA_ARRAY(p->steps->arena, p->n * (PART_PIECES + 1), uint16_t);
+	for (size_t i = 0; i + PART_MIN <= p->n; i++)
+		for (unsigned mask = 0; mask < PART_MASKS; mask++)
+			count_runs(p, m, i, mask);
 }
 
 static void propose_parts(const struct planner *p, size_t i, size_t j)
@@ -354,11 +380,11 @@ static void plan_window(struct planner *p, size_t i, size_t j)
 		propose_chain(p, i, j, i);
 		propose_chain(p, i, j, i + 1);
 	}
-	if (!p->parts)
+	if (!p->parts || n < PART_MIN)
 		return;
-	if (n >= PART_MIN && n <= PART_PIECES)
+	if (n <= PART_PIECES)
 		propose_parts(p, i, j);
-	if (i == 0 && p->piece[0].lo == 0 && n >= PART_MIN && n <= CUBE_PIECES)
+	if (i == 0 && p->piece[0].lo == 0 && n <= CUBE_PIECES)
 		propose_cube(p, j);
 }
 
@@ -390,12 +416,8 @@ static struct step *list_steps(struct steps *s, const struct piece *piece, size_
 			     ARENA_ARRAY(s->arena, n * n, uint32_t),
 			     NULL };
 
-	if (parts) {
-		p.parts = ARENA_ARRAY(s->arena, n * (PART_PIECES + 1), uint16_t);
-		for (size_t i = 0; i < n; i++)
-			for (size_t mask = 0; mask < PART_MASKS; mask++)
-				count_runs(&p, i, mask);
-	}
+	if (parts && n >= PART_MIN)
+		find_parts(&p);
 	fill_plans(&p);
 	return window_steps(&p, 0, n - 1);
 }
