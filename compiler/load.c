@@ -58,14 +58,40 @@ static const char *beneath(const struct loader *l, const char *path)
 	return strncmp(path, l->root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
+/* True if the descriptor's file is found at `path`, with no link on the way. */
+static bool is_at(int fd, const char *path)
+{
+	char link[32], found[4096];
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, found, sizeof found);
+	return n >= 0 && (size_t)n == strlen(path) && memcmp(found, path, (size_t)n) == 0;
+}
+
 /*
- * The bytes of a regular file, NUL-terminated; NULL with errno set.  `path` has no link in it any more; one that
- * has come between would lead out of the root unseen, and is an error.
+ * Opens a path that has no link in it any more: one that has come between would lead out of the root unseen, and
+ * is an error.  Where openat2() is not to be had (a filter, an emulator), what was opened is looked at instead.
  */
-static char *read_file(struct arena *a, const char *path, size_t *size)
+static int open_resolved(const char *path)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_NO_SYMLINKS };
 	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+
+	if (fd >= 0 || errno != ENOSYS)
+		return fd;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0 || is_at(fd, path))
+		return fd;
+	close(fd);
+	errno = ELOOP;
+	return -1;
+}
+
+/* The bytes of a regular file at a resolved path, NUL-terminated; NULL with errno set. */
+static char *read_file(struct arena *a, const char *path, size_t *size)
+{
+	int fd = open_resolved(path);
 	char *text = NULL;
 	struct stat st;
 	ssize_t n;
