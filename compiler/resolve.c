@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/parse.h"
+#include "compiler/visible.h"
 
 static const struct span nowhere;
 
@@ -41,7 +42,14 @@ void stranger(struct resolver *r, const struct node *n, const char *block, const
 	const char *meant = nearest(n->text, names);
 	struct diag *e;
 
-	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->name, "no statement of %s begins with '%s'", block, n->text);
+	if (strcmp(block, "env") == 0 || credential_looks_like(n->text) || (meant && strcmp(meant, "credentialEnv") == 0)) {
+		/* What stands here may be the name of a credential. */
+		e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->name, "no statement of %s begins with this word", block);
+		e->secret = true;
+	} else {
+		e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->name, "no statement of %s begins with '%s'", block,
+			       n->text);
+	}
 	if (meant) {
 		diag_note(r->diags, e, nowhere, "did you mean '%s'?", meant);
 		return;
@@ -125,7 +133,7 @@ static void resolve_statements(struct resolver *r, const struct node *first);
 
 static void resolve_include(struct resolver *r, const struct node *n)
 {
-	struct node *statements;
+	struct node *statements = NULL;
 	uint32_t file;
 
 	if (!r->loader->root) {
@@ -133,8 +141,11 @@ static void resolve_include(struct resolver *r, const struct node *n)
 		return;
 	}
 	file = loader_include(r->loader, n->at.file, n->name, n->text);
-	if (file && parse_statements(r->diags, file, &statements))
-		resolve_statements(r, statements);
+	if (!file)
+		return;
+	check_visible(r->diags, file);
+	parse_statements(r->diags, file, &statements);
+	resolve_statements(r, statements);
 }
 
 static void resolve_statement(struct resolver *r, const struct node *n)

@@ -392,10 +392,30 @@ static void refuse_denied_resolver(struct resolver *r)
 	}
 }
 
+static const struct net_rule *first_allow(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		if (p->net_rule[i].allow)
+			return &p->net_rule[i];
+	return NULL;
+}
+
+/* The first grant of the block, whatever it grants; nowhere if there is none. */
+static struct span first_grant(const struct resolver *r)
+{
+	const struct net_rule *allow = first_allow(r->policy);
+
+	if (allow)
+		return allow->at;
+	if (r->nlistens)
+		return r->listen[0].at;
+	return r->netlink_allow.file ? r->netlink_allow : r->resolver_allow;
+}
+
 void finish_network(struct resolver *r)
 {
 	struct policy *p = r->policy;
-	struct span rule = r->netlink_allow.file ? r->netlink_allow : r->resolver_allow;
+	struct span grant;
 
 	p->net_rule = r->net_rule;
 	p->nnet_rules = r->nnet_rules;
@@ -404,15 +424,12 @@ void finish_network(struct resolver *r)
 	p->resolver = r->resolver_allow.file && !r->resolver_deny.file;
 	p->resolver_at = r->resolver_allow;
 	p->netlink_route = r->netlink_allow.file && !r->netlink_deny.file;
-	if (p->nlistens)
-		rule = p->listen[0].at;
-	if (p->nnet_rules)
-		rule = p->net_rule[0].at;
-	if (r->network.at.file && rule.file)
+	grant = first_grant(r);
+	if (r->network.at.file && grant.file)
 		diag_note(r->diags,
-			  diag_error(r->diags, CAVE_CONTRADICTION, r->network.at, "network false, beside network rules"),
-			  rule, "a rule is here");
-	else if (r->network_block.file && !rule.file && !r->diags->errors)
+			  diag_error(r->diags, CAVE_CONTRADICTION, r->network.at, "network false, beside a grant"),
+			  grant, "the grant is here");
+	else if (r->network_block.file && !p->nnet_rules && !grant.file && !r->diags->errors)
 		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
 	refuse_denials(r);
 	if (p->resolver)

@@ -61,6 +61,16 @@ END
 )
 expect "a list can be denied" -n "$a" -a "$a" = "$b"
 
+a=$(identity_of p <<'END'
+profile p { network { allow tcp list "crlf.txt" port 1; allow udp list "crlf.txt" port 2 } }
+END
+)
+b=$(identity_of p <<'END'
+profile p { network { allow tcp { 10.0.0.1, 10.0.0.2 } port 1; allow udp { 10.0.0.1, 10.0.0.2 } port 2 } }
+END
+)
+expect "a list means the same to every rule that names it" -n "$a" -a "$a" = "$b"
+
 # A list in an include is relative to the file that includes it.
 echo 'network { allow tcp list "ranges.txt" port 443 }' >"$work/root/sub/team.cave"
 a=$(identity_of p <<'END'
