@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * netbench RUNS ADDRESS PORT: what connect() of a datagram socket and sendto() cost, each as the median of RUNS batches,
- * in nanoseconds a call: "CONNECT SENDTO".
+ * netbench RUNS ADDRESS PORT: what connect() of a datagram socket and sendto() cost, each as the
+ * median of RUNS batches, in nanoseconds a call: "CONNECT SENDTO".
  */
 #include <arpa/inet.h>
 #include <stdio.h>
