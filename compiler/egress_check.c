@@ -12,7 +12,6 @@
 enum {
 	BOUND_V4 = 1 << 20, /* addresses */
 	BOUND_V6 = 1 << 18, /* /48 networks */
-	TEREDO_BLOCKS = 64,
 };
 
 /*
@@ -48,6 +47,18 @@ static struct addr_ranges reached_by_any(struct arena *a, const struct net_set *
 	return all;
 }
 
+/* Adds what carries IPv4 [lo, hi]; of Teredo clients what lies in the blocks that `within` touches. */
+static void add_carrying(struct arena *a, const struct addr_ranges *within, uint32_t lo, uint32_t hi,
+			 struct addr_ranges *out)
+{
+	struct addr_range r;
+
+	for (int c = 0; c < CARRIERS; c++)
+		if (carrier_of((enum carrier)c, lo, hi, &r))
+			ranges_add(a, out, r.lo, r.hi);
+	carrier_clients(a, within, lo, hi, out);
+}
+
 /* What an allow rule adds to the reach in one family. */
 static struct addr_ranges reached_by_rule(struct arena *a, const struct net_rule *r,
 					  enum net_family family, const struct addr_ranges *reached)
@@ -57,13 +68,20 @@ static struct addr_ranges reached_by_rule(struct arena *a, const struct net_rule
 	for (size_t i = 0; i < r->nto; i++)
 		if (r->to[i].family == family)
 			ranges_add(a, &to, r->to[i].lo, r->to[i].hi);
-	for (size_t i = 0; i < r->nexcept; i++)
-		if (r->except[i].family == family)
-			ranges_add(a, &except, r->except[i].lo, r->except[i].hi);
 	ranges_normalise(&to);
+	to = ranges_intersect(a, &to, reached);
+	if (!to.n)
+		return to;
+	for (size_t i = 0; i < r->nexcept; i++) {
+		const struct net_operand *o = &r->except[i];
+
+		if (o->family == family)
+			ranges_add(a, &except, o->lo, o->hi);
+		else if (family == NET_V6)
+			add_carrying(a, &to, (uint32_t)o->lo.lo, (uint32_t)o->hi.lo, &except);
+	}
 	ranges_normalise(&except);
-	to = ranges_subtract(a, &to, &except);
-	return ranges_intersect(a, &to, reached);
+	return ranges_subtract(a, &to, &except);
 }
 
 /* --- unbounded ------------------------------------------------------------ */
@@ -217,42 +235,19 @@ static void add_metadata(struct arena *a, struct metadata_list *list, enum net_f
 		(struct metadata_range){ .family = family, .range = range, .address = m };
 }
 
-/* The Teredo clients of one metadata address, in the first blocks of an interval. */
-static void add_teredo_clients(struct arena *a, struct metadata_list *list, struct addr_range r,
-			       const struct metadata_address *m)
-{
-	struct addr_range teredo = carrier_range(CARRIER_TEREDO);
-	struct net_addr at = net_addr_cmp(r.lo, teredo.lo) < 0 ? teredo.lo : r.lo;
-
-	for (int i = 0; i < TEREDO_BLOCKS && addr_overlap((struct addr_range){ at, r.hi }, teredo);
-	     i++) {
-		struct net_addr end = carrier_teredo_client(at, 0, UINT32_MAX).hi;
-
-		add_metadata(a, list, NET_V6,
-			     carrier_teredo_client(at, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo),
-			     m);
-		if (net_addr_cmp(end, r.hi) >= 0)
-			return;
-		at = addr_next(end);
-	}
-}
-
 static struct metadata_list list_metadata(struct arena *a, const struct addr_ranges *v6)
 {
 	struct metadata_list list = { 0 };
 
 	for (size_t i = 0; i < metadata_address_count; i++) {
 		const struct metadata_address *m = &metadata_addresses[i];
-		struct addr_range r;
+		struct addr_ranges carrying = { 0 };
 
 		add_metadata(a, &list, m->family, (struct addr_range){ m->addr, m->addr }, m);
-		for (int c = 0; m->family == NET_V4 && c < CARRIERS; c++)
-			if (carrier_of((enum carrier)c, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo,
-				       &r))
-				add_metadata(a, &list, NET_V6, r, m);
-		for (size_t k = 0; m->family == NET_V4 && k < v6->n; k++)
-			if (addr_overlap(v6->range[k], carrier_range(CARRIER_TEREDO)))
-				add_teredo_clients(a, &list, v6->range[k], m);
+		if (m->family == NET_V4)
+			add_carrying(a, v6, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo, &carrying);
+		for (size_t k = 0; k < carrying.n; k++)
+			add_metadata(a, &list, NET_V6, carrying.range[k], m);
 	}
 	return list;
 }
@@ -422,10 +417,10 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 }
 
 /*
- * An IPv6 range is of IPv6 only, its IPv4-mapped part is not in it.  A deny that seems to say more
- * is refused, except for ::/0, which is how one says IPv6.
+ * An IPv6 range is of IPv6 only, its IPv4-mapped part is not in it.  A deny or an except that seems to
+ * say more is refused, except for ::/0, which is how one says IPv6.
  */
-static bool check_deny(struct diags *d, const struct net_operand *o)
+static bool check_taken_away(struct diags *d, const struct net_operand *o)
 {
 	static const struct addr_range mapped = { { 0, 0xffff00000000 }, { 0, 0xffffffffffff } };
 	struct addr_range all = { { 0, 0 }, addr_last(NET_V6) };
@@ -456,9 +451,11 @@ static bool check_ranges(struct diags *d, struct arena *a, const struct policy *
 			const struct net_operand *o = &r->to[k];
 
 			good = (r->allow ? check_operand(d, a, r, o, &reached[o->family], bounded)
-					 : check_deny(d, o)) &&
+					 : check_taken_away(d, o)) &&
 			       good;
 		}
+		for (size_t k = 0; k < r->nexcept; k++)
+			good = check_taken_away(d, &r->except[k]) && good;
 	}
 	return good;
 }

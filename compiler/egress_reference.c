@@ -60,8 +60,10 @@ void reference_init(struct reference *ref, struct arena *a, const struct policy 
 		total += p->net_rule[i].nto + p->net_rule[i].nexcept;
 	for (int family = 0; family < NET_FAMILIES; family++)
 		ref->entry[family] = ARENA_ARRAY(a, total + 1, struct operand_entry);
-	ref->hit = ARENA_ARRAY(a, total + 1, const struct operand_entry *);
+	/* An address and the two that it may carry. */
+	ref->hit = ARENA_ARRAY(a, 3 * total + 1, const struct operand_entry *);
 	ref->listed = ARENA_ARRAY(a, p->nnet_rules + 1, size_t);
+	ref->excepted = ARENA_ARRAY(a, p->nnet_rules + 1, size_t);
 	for (uint32_t i = 0; i < p->nnet_rules; i++) {
 		add_operands(ref, p->net_rule[i].to, p->net_rule[i].nto, i, false);
 		add_operands(ref, p->net_rule[i].except, p->net_rule[i].nexcept, i, true);
@@ -98,9 +100,10 @@ static size_t find(const struct operand_entry *e, size_t n, struct net_addr at,
 	return nhits;
 }
 
-static size_t operands_at(struct reference *ref, struct point at)
+/* Appends to the hits, of which there are `nhits`; returns the new number. */
+static size_t operands_at(struct reference *ref, struct point at, size_t nhits)
 {
-	return find(ref->entry[at.family], ref->n[at.family], at.addr, ref->hit, 0);
+	return find(ref->entry[at.family], ref->n[at.family], at.addr, ref->hit, nhits);
 }
 
 /* --- what they say -------------------------------------------------------- */
@@ -162,33 +165,25 @@ static void begin(struct reference *ref, struct rule_list *out)
 			list(ref, i, out);
 }
 
-static bool is_excepted(const struct reference *ref, size_t nhits, uint32_t rule)
-{
-	for (size_t i = 0; i < nhits; i++)
-		if (ref->hit[i]->except && ref->hit[i]->rule == rule)
-			return true;
-	return false;
-}
-
 void reference_holding(struct reference *ref, struct point at, struct rule_list *out)
 {
 	struct point inner[2];
-	size_t ninner = carried(at, inner), n;
+	size_t ninner = carried(at, inner), own, n;
 
 	begin(ref, out);
-	n = operands_at(ref, at);
+	n = own = operands_at(ref, at, 0);
+	for (size_t k = 0; k < ninner; k++)
+		n = operands_at(ref, inner[k], n);
+	for (size_t i = 0; i < n; i++)
+		if (ref->hit[i]->except)
+			ref->excepted[ref->hit[i]->rule] = ref->query;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t rule = ref->hit[i]->rule;
+		bool allow = ref->policy->net_rule[rule].allow;
 
-		if (!ref->hit[i]->except &&
-		    !(ref->policy->net_rule[rule].allow && is_excepted(ref, n, rule)))
+		/* What an allow of IPv4 names it does not grant to what carries it. */
+		if (!ref->hit[i]->except && !(allow && (i >= own || ref->excepted[rule] == ref->query)))
 			list(ref, rule, out);
-	}
-	for (size_t k = 0; k < ninner; k++) {
-		n = operands_at(ref, inner[k]);
-		for (size_t i = 0; i < n; i++)
-			if (!ref->hit[i]->except && !ref->policy->net_rule[ref->hit[i]->rule].allow)
-				list(ref, ref->hit[i]->rule, out);
 	}
 }
 
@@ -213,7 +208,7 @@ void reference_touching(struct reference *ref, struct point at, struct rule_list
 	place[2].addr = neighbour(at.addr, true);
 	begin(ref, out);
 	for (size_t k = 0; k < places; k++) {
-		size_t n = operands_at(ref, place[k]);
+		size_t n = operands_at(ref, place[k], 0);
 
 		for (size_t i = 0; i < n; i++)
 			if (!ref->hit[i]->except)

@@ -28,6 +28,7 @@ struct reference {
 	size_t n[NET_FAMILIES];
 	const struct operand_entry **hit;
 	size_t *listed; /* by rule: in which query it was listed last */
+	size_t *excepted; /* by rule: in which query an except of it was hit last */
 	size_t query;
 };
 
@@ -40,8 +41,8 @@ struct rule_list reference_list(struct arena *a, const struct policy *p);
 struct point reference_normal(struct point at);
 
 /*
- * The rules that concern an address: allows that hold and do not except it, denies of it or of what
- * it carries.
+ * The rules that concern an address: allows that hold it and except neither it nor what it carries,
+ * denies of it or of what it carries.
  */
 void reference_holding(struct reference *ref, struct point at, struct rule_list *out);
 

@@ -17,7 +17,6 @@
 
 enum {
 	PORTS_END = 65536,
-	TEREDO_BLOCKS = 64, /* /96 blocks in which clients are denied one by one */
 };
 
 static const struct net_ports ALL_PORTS[] = { { 1, 65535 } };
@@ -124,13 +123,21 @@ static void add_range(struct sweep *s, uint32_t rule, bool except, struct net_ad
 			    s->events_cap) = (struct event){ addr_next(hi), rule, -1, except };
 }
 
-static void add_carriers(struct sweep *s, uint32_t rule, const struct net_operand *v4)
+static void add_carriers(struct sweep *s, uint32_t rule, bool except, const struct net_operand *v4)
 {
 	struct addr_range r;
 
 	for (int c = 0; c < CARRIERS; c++)
 		if (carrier_of((enum carrier)c, (uint32_t)v4->lo.lo, (uint32_t)v4->hi.lo, &r))
-			add_range(s, rule, false, r.lo, r.hi);
+			add_range(s, rule, except, r.lo, r.hi);
+}
+
+static bool names_v6(const struct net_rule *r)
+{
+	for (size_t k = 0; k < r->nto; k++)
+		if (r->to[k].family == NET_V6)
+			return true;
+	return false;
 }
 
 static bool rule_has_proto(const struct net_rule *r, enum net_proto proto)
@@ -159,11 +166,13 @@ static void add_rule(struct sweep *s, uint32_t i)
 		if (r->to[k].family == s->family)
 			add_range(s, i, false, r->to[k].lo, r->to[k].hi);
 		else if (!r->allow && s->family == NET_V6)
-			add_carriers(s, i, &r->to[k]);
+			add_carriers(s, i, false, &r->to[k]);
 	}
 	for (size_t k = 0; r->allow && k < r->nexcept; k++)
 		if (r->except[k].family == s->family)
 			add_range(s, i, true, r->except[k].lo, r->except[k].hi);
+		else if (s->family == NET_V6 && names_v6(r))
+			add_carriers(s, i, true, &r->except[k]);
 }
 
 static int by_value(const void *x, const void *y)
@@ -372,14 +381,42 @@ static void sweep_run(struct sweep *s, struct portsets *t)
 
 /* --- Teredo clients ------------------------------------------------------- */
 
-/* An IPv4 deny that a Teredo client could fall under exists for the protocol. */
-static bool denies_v4(const struct policy *p, enum net_proto proto)
+static bool names_teredo(const struct net_rule *r)
+{
+	for (size_t k = 0; k < r->nto; k++)
+		if (r->to[k].family == NET_V6 &&
+		    addr_overlap((struct addr_range){ r->to[k].lo, r->to[k].hi },
+				 carrier_range(CARRIER_TEREDO)))
+			return true;
+	return false;
+}
+
+/* What a rule takes away, of all destinations or of its own: the operands of a deny, the excepts of an allow. */
+static const struct net_operand *taken_away(const struct net_rule *r, size_t *n)
+{
+	*n = r->allow ? r->nexcept : r->nto;
+	return r->allow ? r->except : r->to;
+}
+
+/* True if the rule takes away IPv4 addresses that could be clients of the Teredo addresses of a grant. */
+static bool takes_clients(const struct net_rule *r, enum net_proto proto)
+{
+	size_t n;
+	const struct net_operand *o = taken_away(r, &n);
+
+	if (!rule_has_proto(r, proto) || (r->allow && !names_teredo(r)))
+		return false;
+	for (size_t k = 0; k < n; k++)
+		if (o[k].family == NET_V4)
+			return true;
+	return false;
+}
+
+static bool any_takes_clients(const struct policy *p, enum net_proto proto)
 {
 	for (size_t i = 0; i < p->nnet_rules; i++)
-		for (size_t k = 0; k < p->net_rule[i].nto; k++)
-			if (!p->net_rule[i].allow && rule_has_proto(&p->net_rule[i], proto) &&
-			    p->net_rule[i].to[k].family == NET_V4)
-				return true;
+		if (takes_clients(&p->net_rule[i], proto))
+			return true;
 	return false;
 }
 
@@ -397,7 +434,7 @@ static void refuse_teredo(struct diags *d, const struct policy *p)
 				continue;
 			e = diag_error(d, CAVE_CONTRADICTION, o->at,
 				       "%s holds Teredo addresses of every IPv4 client, some of "
-				       "which are denied",
+				       "which are denied or excepted",
 				       addr_show_range(NET_V6, o->lo, o->hi).s);
 			diag_note(d, e, (struct span){ 0 },
 				  "name Teredo addresses within a /96, or write: except 2001::/32");
@@ -434,21 +471,22 @@ static bool teredo_blocks(const struct sweep *s, struct net_addr *block, size_t 
 	return true;
 }
 
-/* Denies, in each block, the clients that the IPv4 denies cover. */
-static void deny_clients(struct sweep *s, const struct net_addr *block, size_t n)
+/* Takes away, in each block, the clients that the IPv4 denies and excepts cover. */
+static void take_clients(struct sweep *s, const struct net_addr *block, size_t nblocks)
 {
 	for (uint32_t i = 0; i < s->policy->nnet_rules; i++) {
 		const struct net_rule *r = &s->policy->net_rule[i];
+		size_t n;
+		const struct net_operand *o = taken_away(r, &n);
 
-		if (r->allow || !rule_has_proto(r, s->proto))
+		if (!takes_clients(r, s->proto))
 			continue;
-		for (size_t k = 0; k < r->nto; k++) {
-			for (size_t b = 0; r->to[k].family == NET_V4 && b < n; b++) {
-				struct addr_range c =
-					carrier_teredo_client(block[b], (uint32_t)r->to[k].lo.lo,
-							      (uint32_t)r->to[k].hi.lo);
+		for (size_t k = 0; k < n; k++) {
+			for (size_t b = 0; o[k].family == NET_V4 && b < nblocks; b++) {
+				struct addr_range c = carrier_teredo_client(
+					block[b], (uint32_t)o[k].lo.lo, (uint32_t)o[k].hi.lo);
 
-				add_range(s, i, false, c.lo, c.hi);
+				add_range(s, i, r->allow, c.lo, c.hi);
 			}
 		}
 	}
@@ -457,7 +495,7 @@ static void deny_clients(struct sweep *s, const struct net_addr *block, size_t n
 /* --- the set -------------------------------------------------------------- */
 
 /*
- * False if Teredo clients that are denied could not be taken out; the cell still holds them then.
+ * False if Teredo clients that are denied or excepted could not be taken out; the cell still holds them then.
  */
 static bool resolve_cell(struct arena *a, const struct policy *p, enum net_proto proto,
 			 enum net_family family, struct portsets *t, struct net_cell *out)
@@ -467,7 +505,7 @@ static bool resolve_cell(struct arena *a, const struct policy *p, enum net_proto
 	bool exact = true;
 	struct sweep s;
 
-	if (family == NET_V6 && denies_v4(p, proto)) {
+	if (family == NET_V6 && any_takes_clients(p, proto)) {
 		struct portsets scratch = { 0 };
 
 		sweep_init(&s, a, p, proto, family);
@@ -476,7 +514,7 @@ static bool resolve_cell(struct arena *a, const struct policy *p, enum net_proto
 	}
 	sweep_init(&s, a, p, proto, family);
 	if (exact)
-		deny_clients(&s, block, nblocks);
+		take_clients(&s, block, nblocks);
 	sweep_run(&s, t);
 	*out = (struct net_cell){ s.interval, s.nintervals };
 	return exact;

@@ -94,7 +94,7 @@ static enum net_family form_of(int form, unsigned i, struct net_addr *out)
 /* A rule of the universe, in numbers: what the text says and what brute force evaluates. */
 struct small_rule {
 	bool allow, proto[NET_PROTOS], except;
-	int form;
+	int form, except_form;
 	unsigned lo, hi, except_lo, except_hi, port_lo, port_hi;
 };
 
@@ -112,6 +112,7 @@ static struct small_rule random_rule(unsigned *seed)
 	r.proto[NET_UDP] = protos & 2;
 	/* Denies are of IPv4 more often than not: they concern every form. */
 	r.form = r.allow || !pick(seed, 4) ? (int)pick(seed, FORMS) : 0;
+	r.except_form = pick(seed, 2) ? r.form : 0;
 	r.lo = pick(seed, UNIVERSE);
 	r.hi = r.lo + pick(seed, UNIVERSE - r.lo);
 	r.except_lo = pick(seed, UNIVERSE);
@@ -141,18 +142,25 @@ static void put_range(char *to, size_t size, int form, unsigned lo, unsigned hi)
 static void put_rule(char *text, size_t size, const struct small_rule *r)
 {
 	size_t used = strlen(text);
-	char to[128], except[160] = "";
+	char to[128], except[272] = "";
 
 	put_range(to, sizeof to, r->form, r->lo, r->hi);
 	if (r->except) {
 		strcpy(except, " except ");
-		put_range(except + 8, sizeof except - 8, r->form, r->except_lo, r->except_hi);
+		put_range(except + 8, sizeof except - 8, r->except_form, r->except_lo,
+			  r->except_hi);
 	}
 	snprintf(text + used, size - used, "%s %s %s%s port %u-%u\n", r->allow ? "allow" : "deny",
 		 r->proto[NET_TCP] && r->proto[NET_UDP] ? "all"
 		 : r->proto[NET_TCP]			? "tcp"
 							: "udp",
 		 to, except, r->port_lo, r->port_hi);
+}
+
+/* What an IPv4 address covers it covers in every form but plain IPv6. */
+static bool form_covers(int covering, int form)
+{
+	return covering == form || (covering == 0 && form != 1);
 }
 
 static bool brute(const struct small_rule *r, size_t n, int proto, int form, unsigned i,
@@ -164,11 +172,11 @@ static bool brute(const struct small_rule *r, size_t n, int proto, int form, uns
 		bool in = r[k].lo <= i && i <= r[k].hi && r[k].port_lo <= port &&
 			  port <= r[k].port_hi && r[k].proto[proto];
 
-		/* What an IPv4 deny covers it covers in every form but plain IPv6. */
-		if (!r[k].allow && in && (r[k].form == form || (r[k].form == 0 && form != 1)))
+		if (!r[k].allow && in && form_covers(r[k].form, form))
 			return false;
 		if (r[k].allow && in && r[k].form == form &&
-		    !(r[k].except && r[k].except_lo <= i && i <= r[k].except_hi))
+		    !(r[k].except && form_covers(r[k].except_form, form) &&
+		      r[k].except_lo <= i && i <= r[k].except_hi))
 			allow = true;
 	}
 	return allow;
@@ -201,7 +209,7 @@ static void test_brute_force(void)
 	for (int round = 0; round < 300; round++) {
 		struct small_rule rule[12];
 		size_t n = 1 + pick(&seed, 12);
-		char text[4096] = "";
+		char text[8192] = "";
 		struct compile c;
 
 		compile_init(&c);
@@ -238,6 +246,45 @@ static const char *one_line(struct compile *c, const char *text)
 	for (char *p = s; *p; p++)
 		*p = *p == '\n' ? ';' : *p;
 	return s;
+}
+
+/* --- excepts of what carries IPv4 ------------------------------------------ */
+
+static size_t count_intervals(const char *text)
+{
+	struct compile c;
+	size_t n;
+
+	compile_init(&c);
+	compile_read(&c, text);
+	n = compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook) ? c.set.cell[NET_TCP][NET_V6].n : 99;
+	compile_free(&c);
+	return n;
+}
+
+static void test_carried_excepts(void)
+{
+	static const struct {
+		const char *text;
+		size_t left; /* intervals of IPv6 */
+	} row[] = {
+		{ "allow tcp 64:ff9b::c000:209 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp ::c000:209 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp 2002:c000:209::/48 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp 2001:0:c000:209::1 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp 2001:0:a00:1::3fff:fdf6 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp 64:ff9b::c000:200/120 except 192.0.2.9 port 443", 2 },
+		{ "allow tcp 2001:db8::c000:209 except 192.0.2.9 port 443", 1 },
+		/* an except is of its own rule only */
+		{ "allow tcp 10.0.0.0/8 except 10.0.0.1 port 443\nallow tcp 64:ff9b::a00:1 port 443", 1 },
+		{ "allow tcp 10.0.0.0/8 except 10.0.0.1 port 443\nallow tcp 2001:0:a00:1::1 port 443", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		size_t n = count_intervals(row[i].text);
+
+		check(n == row[i].left, "%zu of IPv6 left (%zu): except %zu", n, row[i].left, i);
+	}
 }
 
 /* --- aliases -------------------------------------------------------------- */
@@ -382,9 +429,18 @@ static void test_refusals(void)
 	       CAVE_OK);
 	refuse("allow tcp 10.0.0.1 port 80\ndeny all ::/0", CAVE_OK);
 	refuse("allow tcp 10.0.0.1 port 80\ndeny all ::/1", CAVE_VALUE);
+	refuse("allow tcp 10.0.0.0/8 except ::/64 port 80", CAVE_VALUE);
+	refuse("allow tcp 10.0.0.0/8 except ::/0 port 80", CAVE_OK);
 	refuse("allow tcp ::ff00:0:0/88 port 80", CAVE_OK);
 	refuse("allow tcp 2001::/32 port 80\ndeny all 10.0.0.0/8", CAVE_CONTRADICTION);
 	refuse("allow tcp 2001:0:a00:1::f5ff:fff0 port 80\ndeny all 10.0.0.1", CAVE_OK);
+	refuse("allow tcp 2001::/32 except 10.0.0.0/8 port 80", CAVE_CONTRADICTION);
+	refuse("allow tcp 64:ff9b::a9fe:0/112 except 169.254.169.254,169.254.170.2,169.254.170.23,"
+	       "169.254.0.23,169.254.42.42 port 80",
+	       CAVE_OK);
+	refuse("allow tcp 2001:0:a00:1::5601:5600/120 except 169.254.169.254 port 80", CAVE_OK);
+	refuse("allow tcp 2001:0:a00:1::5601:5600/120 except 169.254.169.253 port 80",
+	       CAVE_METADATA_ADDRESS);
 }
 
 /* The error stands at the largest line, and every other line that adds to it is named. */
@@ -438,6 +494,7 @@ static void test_many(void)
 int main(void)
 {
 	test_brute_force();
+	test_carried_excepts();
 	test_aliases();
 	test_unbounded();
 	test_bounds();
