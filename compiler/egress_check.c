@@ -26,6 +26,12 @@ static struct addr_range operand_range(const struct net_operand *o)
 	return (struct addr_range){ o->lo, o->hi };
 }
 
+/* `any`, 0.0.0.0/0, ::/0: where that is unbounded, what else it holds is no news. */
+static bool is_whole_family(const struct net_operand *o)
+{
+	return !o->lo.hi && !o->lo.lo && !net_addr_cmp(o->hi, addr_last(o->family));
+}
+
 static bool is_single(const struct net_operand *o)
 {
 	return !net_addr_cmp(o->lo, o->hi);
@@ -168,6 +174,15 @@ static bool contributes(struct reach whole, struct reach r)
 	return (whole.v4 > BOUND_V4 && r.v4) || (whole.v6 > BOUND_V6 && r.v6);
 }
 
+/* Where a rule that reaches too much says so: at `any` or the like, or else as a whole. */
+static struct span place_of_reach(const struct net_rule *r)
+{
+	for (size_t k = 0; k < r->nto; k++)
+		if (is_whole_family(&r->to[k]))
+			return r->to[k].at;
+	return r->at;
+}
+
 static void report_unbounded(struct diags *d, struct arena *a, const struct policy *p,
 			     struct reach whole, const struct addr_ranges *v4,
 			     const struct addr_ranges *v6)
@@ -190,7 +205,7 @@ static void report_unbounded(struct diags *d, struct arena *a, const struct poli
 			largest = i;
 	}
 	e = diag_error(d, CAVE_EGRESS_UNBOUNDED,
-		       largest < p->nnet_rules ? p->net_rule[largest].at : p->at,
+		       largest < p->nnet_rules ? place_of_reach(&p->net_rule[largest]) : p->at,
 		       "the grants together reach %s, which is unbounded", reach_text(a, whole));
 	diag_note(d, e, (struct span){ 0 },
 		  "at most %s IPv4 addresses and %s IPv6 /48 networks are bounded",
@@ -252,87 +267,159 @@ static struct metadata_list list_metadata(struct arena *a, const struct addr_ran
 	return list;
 }
 
-/*
- * True if an allow of the protocol names addresses of `m` and nothing else, for the port. *end is
- * the last such.
- */
-static bool named(const struct policy *p, const struct metadata_range *m, int proto, unsigned port,
-		  unsigned *end)
+static bool rule_has_port(const struct net_rule *r, unsigned port)
 {
-	for (size_t i = 0; i < p->nnet_rules; i++) {
-		const struct net_rule *r = &p->net_rule[i];
-
-		for (size_t k = 0; r->allow && r->proto[proto] && k < r->nto; k++) {
-			if (r->to[k].family != m->family ||
-			    !addr_within(operand_range(&r->to[k]), m->range))
-				continue;
-			for (size_t j = 0; j < r->nports; j++) {
-				if (port < r->port[j].lo || port > r->port[j].hi)
-					continue;
-				*end = r->port[j].hi;
-				return true;
-			}
-		}
-	}
+	for (size_t i = 0; i < r->nports; i++)
+		if (r->port[i].lo <= port && port <= r->port[i].hi)
+			return true;
 	return false;
 }
 
-static bool ports_named(const struct policy *p, const struct metadata_range *m, int proto,
+/* What an allow grants of `reached` by the operands that lie within `m`: what it names alone, if anything. */
+static struct addr_ranges named_by_rule(struct arena *a, const struct net_rule *r, const struct metadata_range *m,
+					const struct addr_ranges *reached)
+{
+	struct net_rule alone = *r;
+	struct net_operand *to = ARENA_ARRAY(a, r->nto + 1, struct net_operand);
+
+	alone.nto = 0;
+	alone.to = to;
+	for (size_t k = 0; k < r->nto; k++)
+		if (r->to[k].family == m->family && addr_within(operand_range(&r->to[k]), m->range))
+			to[alone.nto++] = r->to[k];
+	return reached_by_rule(a, &alone, m->family, reached);
+}
+
+/* A rule that names addresses of a metadata range alone, and what it still grants of them. */
+struct named_rule {
+	const struct net_rule *rule;
+	struct addr_ranges to;
+};
+
+struct named_list {
+	struct named_rule *item;
+	size_t n, cap;
+};
+
+static struct named_list list_named(struct arena *a, const struct policy *p, const struct metadata_range *m,
+				    const struct addr_ranges *reached)
+{
+	struct named_list list = { 0 };
+
+	for (size_t i = 0; i < p->nnet_rules; i++) {
+		struct named_rule n = { .rule = &p->net_rule[i] };
+
+		if (!n.rule->allow)
+			continue;
+		n.to = named_by_rule(a, n.rule, m, reached);
+		if (n.to.n)
+			*ARENA_PUSH(a, list.item, list.n, list.cap) = n;
+	}
+	return list;
+}
+
+/* True if rules that name them alone grant all of `part`, for the protocol and the port. */
+static bool all_named(struct arena *a, const struct named_list *named, const struct addr_ranges *part, int proto,
+		      unsigned port)
+{
+	struct addr_ranges to = { 0 };
+
+	for (size_t i = 0; i < named->n; i++) {
+		const struct named_rule *n = &named->item[i];
+
+		for (size_t k = 0; n->rule->proto[proto] && rule_has_port(n->rule, port) && k < n->to.n; k++)
+			ranges_add(a, &to, n->to.range[k].lo, n->to.range[k].hi);
+	}
+	ranges_normalise(&to);
+	return !ranges_subtract(a, part, &to).n;
+}
+
+/* The same for a set of ports: what is named changes only where the ports of a rule begin, or after they end. */
+static bool ports_named(struct arena *a, const struct named_list *named, const struct addr_ranges *part, int proto,
 			const struct net_portset *ports)
 {
-	for (size_t i = 0; i < ports->n; i++)
-		for (unsigned port = ports->range[i].lo, end; port <= ports->range[i].hi;
-		     port = end + 1)
-			if (!named(p, m, proto, port, &end))
-				return false;
+	for (size_t i = 0; i < ports->n; i++) {
+		struct net_ports r = ports->range[i];
+
+		if (!all_named(a, named, part, proto, r.lo))
+			return false;
+		for (size_t k = 0; k < named->n; k++)
+			for (size_t j = 0; j < named->item[k].rule->nports; j++) {
+				unsigned end = named->item[k].rule->port[j].hi;
+
+				if (r.lo <= end && end < r.hi && !all_named(a, named, part, proto, end + 1))
+					return false;
+			}
+	}
 	return true;
 }
 
-/* True if the set reaches `m` by some port that no allow names it alone for. */
-static bool is_exposed(const struct policy *p, const struct net_set *set,
+/* True if the set reaches an address of `m` by some port that no allow names it alone for. */
+static bool is_exposed(struct arena *a, const struct policy *p, const struct net_set *set,
 		       const struct metadata_range *m)
 {
+	struct addr_range range = m->range;
+	const struct addr_ranges whole = { &range, 1, 0 };
+	struct named_list named = { 0 };
+	bool listed = false;
+
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
 		const struct net_cell *c = &set->cell[proto][m->family];
 
 		for (size_t i = 0; i < c->n; i++) {
 			struct addr_range r = { c->interval[i].lo, c->interval[i].hi };
+			const struct addr_ranges reached = { &r, 1, 0 };
+			struct addr_ranges part;
 
-			if (addr_overlap(r, m->range) &&
-			    !ports_named(p, m, proto, &set->portset[c->interval[i].ports]))
+			if (!addr_overlap(r, range))
+				continue;
+			if (!listed)
+				named = list_named(a, p, m, &whole);
+			listed = true;
+			part = ranges_intersect(a, &whole, &reached);
+			if (!ports_named(a, &named, &part, proto, &set->portset[c->interval[i].ports]))
 				return true;
 		}
 	}
 	return false;
 }
 
-/* True if the operand, less the excepts of its rule, takes in `m` beside other addresses. */
-static bool takes_in(const struct net_rule *r, const struct net_operand *o,
-		     const struct metadata_range *m)
+/* What the rule adds to the reach through one of its operands. */
+static struct addr_ranges reached_by_operand(struct arena *a, const struct net_rule *r, const struct net_operand *o,
+					     const struct addr_ranges *reached)
 {
-	if (o->family != m->family || !addr_overlap(operand_range(o), m->range) ||
-	    addr_within(operand_range(o), m->range))
-		return false;
-	for (size_t i = 0; i < r->nexcept; i++)
-		if (r->except[i].family == m->family &&
-		    addr_within(m->range, operand_range(&r->except[i])))
-			return false;
-	return true;
+	struct net_rule alone = *r;
+
+	alone.to = o;
+	alone.nto = 1;
+	return reached_by_rule(a, &alone, o->family, reached);
 }
 
-static void report_metadata(struct diags *d, const struct net_rule *r, const struct net_operand *o,
-			    const struct metadata_list *list)
+/* True if the operand reaches part of `m`, and takes in other addresses too. */
+static bool takes_in(struct arena *a, const struct net_rule *r, const struct net_operand *o,
+		     const struct metadata_range *m)
+{
+	struct addr_range range = m->range;
+	const struct addr_ranges whole = { &range, 1, 0 };
+
+	return o->family == m->family && addr_overlap(operand_range(o), range) &&
+	       !addr_within(operand_range(o), range) && reached_by_operand(a, r, o, &whole).n;
+}
+
+static void report_metadata(struct diags *d, struct arena *a, const struct net_rule *r,
+			    const struct net_operand *o, const struct metadata_list *list)
 {
 	const struct metadata_address *shown = NULL;
 	struct diag *e = NULL;
 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct metadata_range *m = &list->item[i];
-		struct addr_text at = addr_show_range(m->family, m->range.lo, m->range.hi);
+		struct addr_text at;
 
 		/* What carries one address stands together: its first form says enough. */
-		if (!m->exposed || m->address == shown || !takes_in(r, o, m))
+		if (!m->exposed || m->address == shown || !takes_in(a, r, o, m))
 			continue;
+		at = addr_show_range(m->family, m->range.lo, m->range.hi);
 		shown = m->address;
 		if (e) {
 			diag_note(d, e, (struct span){ 0 }, "and %s (%s)", at.s, m->address->what);
@@ -347,19 +434,20 @@ static void report_metadata(struct diags *d, const struct net_rule *r, const str
 }
 
 static bool check_metadata(struct diags *d, struct arena *a, const struct policy *p,
-			   const struct net_set *set)
+			   const struct net_set *set, bool bounded)
 {
 	struct addr_ranges v6 = reached_by_any(a, set, NET_V6);
 	struct metadata_list list = list_metadata(a, &v6);
 	bool any = false;
 
 	for (size_t i = 0; i < list.n; i++) {
-		list.item[i].exposed = is_exposed(p, set, &list.item[i]);
+		list.item[i].exposed = is_exposed(a, p, set, &list.item[i]);
 		any = any || list.item[i].exposed;
 	}
 	for (size_t i = 0; any && i < p->nnet_rules; i++)
 		for (size_t k = 0; p->net_rule[i].allow && k < p->net_rule[i].nto; k++)
-			report_metadata(d, &p->net_rule[i], &p->net_rule[i].to[k], &list);
+			if (bounded || !is_whole_family(&p->net_rule[i].to[k]))
+				report_metadata(d, a, &p->net_rule[i], &p->net_rule[i].to[k], &list);
 	return !any;
 }
 
@@ -369,14 +457,11 @@ static bool check_metadata(struct diags *d, struct arena *a, const struct policy
 static bool reaches_block(struct arena *a, const struct net_rule *r, const struct net_operand *o,
 			  struct addr_range block, const struct addr_ranges *reached)
 {
-	struct net_rule alone = *r;
 	struct addr_ranges part;
 
 	if (!addr_overlap(operand_range(o), block))
 		return false;
-	alone.to = o;
-	alone.nto = 1;
-	part = reached_by_rule(a, &alone, o->family, reached);
+	part = reached_by_operand(a, r, o, reached);
 	for (size_t i = 0; i < part.n; i++)
 		if (addr_overlap(part.range[i], block))
 			return true;
@@ -391,6 +476,8 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 	bool good = true;
 	struct diag *e;
 
+	if (!bounded && is_whole_family(o))
+		return true;
 	if (o->family == NET_V6 && reaches_block(a, r, o, LOCAL_NAT64, reached)) {
 		e = diag_error(
 			d, CAVE_VALUE, o->at,
@@ -465,7 +552,7 @@ bool egress_check(struct diags *d, struct arena *a, const struct policy *p,
 {
 	struct reach whole;
 	bool bounded = check_bounded(d, a, p, set, &whole);
-	bool metadata = check_metadata(d, a, p, set);
+	bool metadata = check_metadata(d, a, p, set, bounded);
 	bool ranges = check_ranges(d, a, p, set, bounded);
 
 	return bounded && metadata && ranges;

@@ -181,10 +181,10 @@ profile p { network { allow tcp ::ffff:192.0.2.1 port 80 } }
 END
 
 # --- C13 to C15: the whole world in pieces
-among "2:3:$unbounded" 'allow tcp any port 443'
-among "2:3:$unbounded" 'allow tcp 0.0.0.0/0 port 443'
-among "2:3:$unbounded" 'allow tcp ::/0 port 443'
-among "2:3:$unbounded" 'allow tcp 0.0.0.0/0 except 192.0.2.0/24 port 443'
+in_network "2:13:$unbounded" 'allow tcp any port 443'
+in_network "2:13:$unbounded" 'allow tcp 0.0.0.0/0 port 443'
+in_network "2:13:$unbounded" 'allow tcp ::/0 port 443'
+in_network "2:13:$unbounded" 'allow tcp 0.0.0.0/0 except 192.0.2.0/24 port 443'
 among "2:3:$unbounded" 'allow udp { 0.0.0.0/1, 128.0.0.0/1 } port 443'
 among "2:3:$unbounded" 'allow tcp 64:ff9b::/96 port 443'
 among "2:3:$unbounded" 'allow tcp 2002::/16 port 443'

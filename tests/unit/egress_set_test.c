@@ -411,6 +411,23 @@ static void test_refusals(void)
 	       CAVE_METADATA_ADDRESS);
 	refuse("allow tcp 100.64.0.0/10 port 80\nallow udp 100.100.100.200 port 80",
 	       CAVE_METADATA_ADDRESS);
+	/* An address that its own except takes away is not named; nor are others of a range that carries it. */
+	refuse("allow tcp 100.64.0.0/10 port 80\nallow tcp 100.100.100.200 except 100.100.100.200 port 80",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 100.64.0.0/10,100.100.100.200 except 100.100.100.200 port 80\n"
+	       "allow tcp 100.96.0.0/11 port 80",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 64:ff9b::6464:6400/120 port 80\n"
+	       "allow tcp 64:ff9b::6464:64c8 except 100.100.100.200 port 80",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 2002:a9fe:a9fe::/47 port 80\nallow tcp 2002:a9fe:a9fe::1 port 80",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 2002:a9fe:a9fe::/47 port 80\nallow tcp 2002:a9fe:a9fe::/48 port 80", CAVE_OK);
+	refuse("allow tcp 100.64.0.0/10 port 80-90\nallow tcp 100.100.100.200 port 80-84,86-90",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 100.64.0.0/10 port 80-90\nallow tcp 100.100.100.200 port 80-84,86-90\n"
+	       "allow tcp 100.100.100.200 port 82-85",
+	       CAVE_OK);
 	refuse("allow tcp fd00:ec2::/64 port 80", CAVE_METADATA_ADDRESS);
 	refuse("allow tcp 64:ff9b::a9fe:0/112 port 80", CAVE_METADATA_ADDRESS);
 	refuse("allow tcp 64:ff9b::a9fe:a9fe port 80", CAVE_OK);
