@@ -526,6 +526,8 @@ bool egress_resolve(struct diags *d, struct arena *a, const struct policy *p, st
 	struct net_set set = { 0 };
 	bool exact = true;
 
+	if (p->net_incomplete)
+		return false;
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		for (int family = 0; family < NET_FAMILIES; family++)
 			if (!resolve_cell(a, p, (enum net_proto)proto, (enum net_family)family, &t,
