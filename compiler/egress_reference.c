@@ -64,7 +64,11 @@ void reference_init(struct reference *ref, struct arena *a, const struct policy 
 	ref->hit = ARENA_ARRAY(a, 3 * total + 1, const struct operand_entry *);
 	ref->listed = ARENA_ARRAY(a, p->nnet_rules + 1, size_t);
 	ref->excepted = ARENA_ARRAY(a, p->nnet_rules + 1, size_t);
+	ref->always = ARENA_ARRAY(a, p->nnet_rules + 1, uint32_t);
 	for (uint32_t i = 0; i < p->nnet_rules; i++) {
+		/* A deny without addresses is of all. */
+		if (!p->net_rule[i].allow && !p->net_rule[i].nto)
+			ref->always[ref->nalways++] = i;
 		add_operands(ref, p->net_rule[i].to, p->net_rule[i].nto, i, false);
 		add_operands(ref, p->net_rule[i].except, p->net_rule[i].nexcept, i, true);
 	}
@@ -159,10 +163,8 @@ static void begin(struct reference *ref, struct rule_list *out)
 {
 	ref->query++;
 	out->n = 0;
-	/* A deny without addresses is of all. */
-	for (uint32_t i = 0; i < ref->policy->nnet_rules; i++)
-		if (!ref->policy->net_rule[i].allow && !ref->policy->net_rule[i].nto)
-			list(ref, i, out);
+	for (size_t i = 0; i < ref->nalways; i++)
+		list(ref, ref->always[i], out);
 }
 
 void reference_holding(struct reference *ref, struct point at, struct rule_list *out)

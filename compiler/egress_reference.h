@@ -27,6 +27,8 @@ struct reference {
 	struct operand_entry *entry[NET_FAMILIES];
 	size_t n[NET_FAMILIES];
 	const struct operand_entry **hit;
+	uint32_t *always; /* rules that concern every address */
+	size_t nalways;
 	size_t *listed; /* by rule: in which query it was listed last */
 	size_t *excepted; /* by rule: in which query an except of it was hit last */
 	size_t query;

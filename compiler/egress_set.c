@@ -45,6 +45,12 @@ struct portsets {
 	size_t nslots; /* a power of two */
 };
 
+/* A set of numbers below `n`, with a second level that says which words are not 0. */
+struct bits {
+	size_t n;
+	uint64_t *word, *above;
+};
+
 struct sweep {
 	struct arena *a;
 	const struct policy *policy;
@@ -57,8 +63,9 @@ struct sweep {
 	uint32_t *cut; /* segment i of the port line is [cut[i], cut[i + 1]) */
 	size_t ncuts, cuts_cap;
 	uint32_t *allows, *denies; /* rules that are on, by segment */
-	uint64_t *on; /* bit set of the allows that are on */
-	uint64_t *on_words; /* bit set of the words of `on` that are not 0 */
+	uint32_t closed; /* how many denies of every port are on; they are not in `denies` */
+	struct bits reached; /* segments that an allow counts for, and no deny of some ports */
+	struct bits on; /* allows that are on */
 	struct net_interval *interval;
 	size_t nintervals, intervals_cap;
 };
@@ -109,6 +116,64 @@ static uint32_t intern_ports(struct arena *a, struct portsets *t, const struct n
 	*ARENA_PUSH(a, t->set, t->n, t->cap) = (struct net_portset){ copy, n };
 	t->slot[h] = (uint32_t)t->n;
 	return (uint32_t)t->n - 1;
+}
+
+/* --- sets of numbers ------------------------------------------------------ */
+
+static struct bits bits_make(struct arena *a, size_t n)
+{
+	size_t words = n / 64 + 1;
+
+	return (struct bits){ n, ARENA_ARRAY(a, words, uint64_t), ARENA_ARRAY(a, words / 64 + 1, uint64_t) };
+}
+
+static void bits_set(struct bits *b, size_t i, bool in)
+{
+	uint64_t *word = &b->word[i / 64], *above = &b->above[i / 64 / 64];
+	uint64_t bit = (uint64_t)1 << i / 64 % 64;
+
+	if (in)
+		*word |= (uint64_t)1 << i % 64;
+	else
+		*word &= ~((uint64_t)1 << i % 64);
+	*above = *word ? *above | bit : *above & ~bit;
+}
+
+/* The first number in the set from `i` on; b->n if there is none. */
+static size_t bits_next(const struct bits *b, size_t i)
+{
+	size_t word = i / 64, above;
+	uint64_t left;
+
+	if (i >= b->n)
+		return b->n;
+	left = b->word[word] >> i % 64;
+	if (left)
+		return i + (size_t)__builtin_ctzll(left);
+	word++;
+	above = word / 64;
+	if (above > b->n / 64 / 64)
+		return b->n;
+	left = b->above[above] >> word % 64 << word % 64;
+	while (!left) {
+		if (++above > b->n / 64 / 64)
+			return b->n;
+		left = b->above[above];
+	}
+	word = above * 64 + (size_t)__builtin_ctzll(left);
+	return word * 64 + (size_t)__builtin_ctzll(b->word[word]);
+}
+
+/* The first number from `i` on that is not in the set; at most b->n. */
+static size_t bits_gap(const struct bits *b, size_t i)
+{
+	for (size_t word = i / 64; i < b->n; i = ++word * 64) {
+		uint64_t left = ~b->word[word] >> i % 64;
+
+		if (left)
+			return i + (size_t)__builtin_ctzll(left);
+	}
+	return b->n;
 }
 
 /* --- setting up ----------------------------------------------------------- */
@@ -213,8 +278,6 @@ static void cut_ports(struct sweep *s)
 static void sweep_init(struct sweep *s, struct arena *a, const struct policy *p,
 		       enum net_proto proto, enum net_family family)
 {
-	size_t words;
-
 	*s = (struct sweep){ .a = a, .policy = p, .proto = proto, .family = family };
 	s->nrules = p->nnet_rules + 1;
 	s->rule = ARENA_ARRAY(a, s->nrules, struct swept_rule);
@@ -228,9 +291,8 @@ static void sweep_init(struct sweep *s, struct arena *a, const struct policy *p,
 	cut_ports(s);
 	s->allows = ARENA_ARRAY(a, s->ncuts, uint32_t);
 	s->denies = ARENA_ARRAY(a, s->ncuts, uint32_t);
-	words = s->nrules / 64 + 1;
-	s->on = ARENA_ARRAY(a, words, uint64_t);
-	s->on_words = ARENA_ARRAY(a, words / 64 + 1, uint64_t);
+	s->reached = bits_make(a, s->ncuts - 1);
+	s->on = bits_make(a, s->nrules);
 }
 
 /* --- sweeping ------------------------------------------------------------- */
@@ -250,18 +312,6 @@ static size_t segment_at(const struct sweep *s, uint32_t port)
 	return lo;
 }
 
-static void mark_on(struct sweep *s, uint32_t rule, bool on)
-{
-	uint64_t *word = &s->on[rule / 64], *above = &s->on_words[rule / 64 / 64];
-	uint64_t bit = (uint64_t)1 << rule / 64 % 64;
-
-	if (on)
-		*word |= (uint64_t)1 << rule % 64;
-	else
-		*word &= ~((uint64_t)1 << rule % 64);
-	*above = *word ? *above | bit : *above & ~bit;
-}
-
 /* Counts a rule in or out of the segments of its ports. */
 static void switch_rule(struct sweep *s, uint32_t i, bool on)
 {
@@ -269,13 +319,19 @@ static void switch_rule(struct sweep *s, uint32_t i, bool on)
 	uint32_t *count = w->allow ? s->allows : s->denies;
 
 	w->on = on;
-	if (w->allow)
-		mark_on(s, i, on);
+	if (w->allow) {
+		bits_set(&s->on, i, on);
+	} else if (w->nports == 1 && w->port[0].lo <= 1 && w->port[0].hi == UINT16_MAX) {
+		s->closed += on ? 1u : UINT32_MAX;
+		return;
+	}
 	for (size_t k = 0; k < w->nports; k++) {
 		size_t end = segment_at(s, w->port[k].hi + 1u);
 
-		for (size_t g = segment_at(s, w->port[k].lo ? w->port[k].lo : 1); g < end; g++)
+		for (size_t g = segment_at(s, w->port[k].lo ? w->port[k].lo : 1); g < end; g++) {
 			count[g] += on ? 1u : UINT32_MAX;
+			bits_set(&s->reached, g, s->allows[g] && !s->denies[g]);
+		}
 	}
 }
 
@@ -291,38 +347,20 @@ static void apply(struct sweep *s, const struct event *e)
 		switch_rule(s, e->rule, on);
 }
 
-static bool reached(const struct sweep *s, size_t segment)
-{
-	return s->allows[segment] && !s->denies[segment];
-}
-
 static bool reaches_any(const struct sweep *s, const struct swept_rule *w)
 {
-	for (size_t k = 0; k < w->nports; k++) {
-		size_t end = segment_at(s, w->port[k].hi + 1u);
-
-		for (size_t g = segment_at(s, w->port[k].lo ? w->port[k].lo : 1); g < end; g++)
-			if (reached(s, g))
-				return true;
-	}
+	for (size_t k = 0; k < w->nports; k++)
+		if (bits_next(&s->reached, segment_at(s, w->port[k].lo)) < segment_at(s, w->port[k].hi + 1u))
+			return true;
 	return false;
 }
 
 /* The line of the first allow that reaches the current interval. */
 static line_id first_line(const struct sweep *s)
 {
-	for (size_t above = 0; above <= s->nrules / 64 / 64; above++)
-		for (uint64_t words = s->on_words[above]; words; words &= words - 1) {
-			size_t word = above * 64 + (size_t)__builtin_ctzll(words);
-
-			for (uint64_t bits = s->on[word]; bits; bits &= bits - 1) {
-				const struct swept_rule *w =
-					&s->rule[word * 64 + (size_t)__builtin_ctzll(bits)];
-
-				if (reaches_any(s, w))
-					return w->line;
-			}
-		}
+	for (size_t i = bits_next(&s->on, 0); i < s->nrules; i = bits_next(&s->on, i + 1))
+		if (reaches_any(s, &s->rule[i]))
+			return s->rule[i].line;
 	return 0;
 }
 
@@ -331,14 +369,11 @@ static size_t current_ports(const struct sweep *s, struct net_ports *out)
 {
 	size_t n = 0;
 
-	for (size_t g = 0; g + 1 < s->ncuts; g++) {
-		if (!reached(s, g))
-			continue;
-		if (n && out[n - 1].hi + 1u == s->cut[g])
-			out[n - 1].hi = (uint16_t)(s->cut[g + 1] - 1);
-		else
-			out[n++] = (struct net_ports){ (uint16_t)s->cut[g],
-						       (uint16_t)(s->cut[g + 1] - 1) };
+	for (size_t g = bits_next(&s->reached, 0); g < s->reached.n && !s->closed;) {
+		size_t end = bits_gap(&s->reached, g);
+
+		out[n++] = (struct net_ports){ (uint16_t)s->cut[g], (uint16_t)(s->cut[end] - 1) };
+		g = bits_next(&s->reached, end);
 	}
 	return n;
 }

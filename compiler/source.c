@@ -54,23 +54,51 @@ static const char *line_text(struct arena *a, const struct source_file *f, uint3
 	return arena_strndup(a, start, (size_t)(end - start));
 }
 
+static void index_lines(struct arena *a, struct source_file *f)
+{
+	size_t cap = 0;
+
+	*ARENA_PUSH(a, f->start, f->nlines, cap) = 0;
+	for (const char *p = f->text; (p = memchr(p, '\n', f->size - (size_t)(p - f->text)));)
+		*ARENA_PUSH(a, f->start, f->nlines, cap) = (uint32_t)(++p - f->text);
+	f->line = ARENA_ARRAY(a, f->nlines, line_id);
+}
+
+/* The number, from 0, of the line that holds the byte at `offset`. */
+static size_t line_index(const struct source_file *f, uint32_t offset)
+{
+	size_t lo = 0, hi = f->nlines;
+
+	while (hi - lo > 1) {
+		size_t mid = (lo + hi) / 2;
+
+		if (f->start[mid] <= offset)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 line_id sources_line(struct sources *s, struct span at)
 {
-	const struct source_file *f = &s->file[at.file];
-	unsigned line, column;
+	struct source_file *f = &s->file[at.file];
+	size_t i;
 
 	if (!at.file || f->builtin)
 		return 0;
-	source_position(f, at.begin, &line, &column);
-	for (size_t i = s->nlines; i-- > 1;)
-		if (s->line[i].number == line && s->line[i].file == f->name)
-			return (line_id)i;
+	if (!f->nlines)
+		index_lines(s->arena, f);
+	i = line_index(f, at.begin);
+	if (f->line[i])
+		return f->line[i];
+	f->line[i] = (line_id)s->nlines;
 	*ARENA_PUSH(s->arena, s->line, s->nlines, s->line_cap) = (struct source_line){
 		.file = f->name,
-		.number = line,
+		.number = (uint32_t)i + 1,
 		.text = line_text(s->arena, f, at.begin),
 	};
-	return (line_id)(s->nlines - 1);
+	return f->line[i];
 }
 
 struct span span_join(struct span a, struct span b)

@@ -20,6 +20,9 @@ struct source_file {
 	size_t size;
 	struct span included_from; /* the include that brought it in */
 	bool builtin; /* part of the compiler, not of the user's text */
+	uint32_t *start; /* where each line begins; made when a line is asked for */
+	line_id *line; /* of each line; 0 if it is not in the table */
+	size_t nlines;
 };
 
 /* A line that instructions can point at.  Entry 0 is the compiler's own. */
