@@ -547,6 +547,46 @@ static bool check_ranges(struct diags *d, struct arena *a, const struct policy *
 	return good;
 }
 
+/* --- what may be named in one ---------------------------------------------- */
+
+/* True if the range holds an address of `m` and one that is not of it. */
+static bool straddles(struct addr_range r, struct addr_range m)
+{
+	return addr_overlap(r, m) && !addr_within(r, m);
+}
+
+/* The same for all that carries the IPv4 address; a range of Teredo that no one /96 holds straddles any. */
+static bool straddles_carrier(struct addr_range r, uint32_t v4)
+{
+	struct addr_range carrier, block = carrier_teredo_client(r.lo, 0, UINT32_MAX);
+
+	for (int c = 0; c < CARRIERS; c++)
+		if (carrier_of((enum carrier)c, v4, v4, &carrier) && straddles(r, carrier))
+			return true;
+	return addr_overlap(r, carrier_range(CARRIER_TEREDO)) &&
+	       (!addr_within(r, block) || straddles(r, carrier_teredo_client(r.lo, v4, v4)));
+}
+
+bool egress_one_operand(enum net_family family, struct net_addr lo, struct net_addr hi)
+{
+	struct addr_range r = { lo, hi };
+
+	if (!net_addr_cmp(lo, hi))
+		return true;
+	for (size_t i = 0; i < restricted_block_count; i++)
+		if (restricted_blocks[i].family == family && addr_overlap(r, restricted_blocks[i].range))
+			return false;
+	for (size_t i = 0; i < metadata_address_count; i++) {
+		const struct metadata_address *m = &metadata_addresses[i];
+
+		if (m->family == family && straddles(r, (struct addr_range){ m->addr, m->addr }))
+			return false;
+		if (m->family == NET_V4 && family == NET_V6 && straddles_carrier(r, (uint32_t)m->addr.lo))
+			return false;
+	}
+	return true;
+}
+
 bool egress_check(struct diags *d, struct arena *a, const struct policy *p,
 		  const struct net_set *set)
 {

@@ -661,7 +661,7 @@ static void ask_samples(struct prover *v)
 			const struct sample *s = &v->sample[proto][family];
 			const uint16_t port[] = { 0, 1, s->port, htons(s->port), 65535 };
 
-			if (!s->known || is_unspecified(s->to))
+			if (!s->known)
 				continue;
 			reference_holding(&v->ref, s->to, &v->holding);
 			for (size_t i = 0; i < sizeof port / sizeof *port; i++)

@@ -173,6 +173,9 @@ void reference_holding(struct reference *ref, struct point at, struct rule_list 
 	size_t ninner = carried(at, inner), own, n;
 
 	begin(ref, out);
+	/* The unspecified addresses are rewritten before they are judged; as they are nothing reaches them. */
+	if (!at.addr.hi && !at.addr.lo)
+		return;
 	n = own = operands_at(ref, at, 0);
 	for (size_t k = 0; k < ninner; k++)
 		n = operands_at(ref, inner[k], n);

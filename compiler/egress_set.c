@@ -20,6 +20,7 @@ enum {
 };
 
 static const struct net_ports ALL_PORTS[] = { { 1, 65535 } };
+static const struct net_addr UNSPECIFIED = { 0, 0 };
 static const struct addr_range MAPPED = { { 0, 0xffff00000000 }, { 0, 0xffffffffffff } };
 
 struct event {
@@ -56,7 +57,7 @@ struct sweep {
 	const struct policy *policy;
 	enum net_proto proto;
 	enum net_family family;
-	struct swept_rule *rule; /* the policy's rules by index, and one more: the mapped block */
+	struct swept_rule *rule; /* the policy's rules by index, and one more: what is in no set */
 	size_t nrules;
 	struct event *event;
 	size_t nevents, events_cap;
@@ -283,11 +284,14 @@ static void sweep_init(struct sweep *s, struct arena *a, const struct policy *p,
 	s->rule = ARENA_ARRAY(a, s->nrules, struct swept_rule);
 	for (uint32_t i = 0; i < p->nnet_rules; i++)
 		add_rule(s, i);
-	/* IPv4-mapped addresses are IPv4: whatever range of IPv6 is granted, they are not in it. */
-	if (family == NET_V6) {
-		s->rule[p->nnet_rules] = (struct swept_rule){ .port = ALL_PORTS, .nports = 1 };
+	/*
+	 * Whatever range is granted, not in it are the unspecified address, which no call ever reaches
+	 * (it is rewritten to loopback before it is judged), and of IPv6 what is mapped, which is IPv4.
+	 */
+	s->rule[p->nnet_rules] = (struct swept_rule){ .port = ALL_PORTS, .nports = 1 };
+	add_range(s, (uint32_t)p->nnet_rules, false, UNSPECIFIED, UNSPECIFIED);
+	if (family == NET_V6)
 		add_range(s, (uint32_t)p->nnet_rules, false, MAPPED.lo, MAPPED.hi);
-	}
 	cut_ports(s);
 	s->allows = ARENA_ARRAY(a, s->ncuts, uint32_t);
 	s->denies = ARENA_ARRAY(a, s->ncuts, uint32_t);
