@@ -3,6 +3,7 @@
 #include "compiler/egress_reference.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * One operand of a rule.  Sorted by `lo`; `last` is the greatest `hi` of the part of the array it
@@ -221,14 +222,6 @@ void reference_touching(struct reference *ref, struct point at, struct rule_list
 	}
 }
 
-static bool concerns_port(const struct net_rule *r, uint16_t port)
-{
-	for (size_t i = 0; i < r->nports; i++)
-		if (r->port[i].lo <= port && port <= r->port[i].hi)
-			return true;
-	return !r->allow && !r->nports;
-}
-
 static bool concerns_proto(const struct net_rule *r, int proto)
 {
 	if (!r->allow && !r->proto[NET_TCP] && !r->proto[NET_UDP])
@@ -236,18 +229,37 @@ static bool concerns_proto(const struct net_rule *r, int proto)
 	return r->proto[proto];
 }
 
-bool reference_allows(const struct rule_list *holding, int proto, uint16_t port)
+/* Sets or clears the bits of some ports. */
+static void mark_ports(uint64_t *bits, struct net_ports p, bool to)
 {
-	bool allow = false;
+	for (uint32_t port = p.lo; port <= p.hi;) {
+		uint32_t end = (port | 63) < p.hi ? port | 63 : p.hi;
+		uint64_t mask = UINT64_MAX >> (63 - (end - port)) << port % 64;
 
-	for (size_t i = 0; i < holding->n; i++) {
-		const struct net_rule *r = holding->rule[i];
-
-		if (!port || !concerns_proto(r, proto) || !concerns_port(r, port))
-			continue;
-		if (!r->allow)
-			return false;
-		allow = true;
+		if (to)
+			bits[port / 64] |= mask;
+		else
+			bits[port / 64] &= ~mask;
+		port = end + 1;
 	}
-	return allow;
+}
+
+static void mark_rule(uint64_t *bits, const struct net_rule *r)
+{
+	static const struct net_ports all = { 0, UINT16_MAX };
+
+	for (size_t i = 0; i < r->nports; i++)
+		mark_ports(bits, r->port[i], r->allow);
+	if (!r->allow && !r->nports)
+		mark_ports(bits, all, false);
+}
+
+void reference_judge(const struct rule_list *holding, struct port_map *out)
+{
+	memset(out, 0, sizeof *out);
+	for (int pass = 0; pass < 2; pass++) /* the denies last: they win */
+		for (size_t i = 0; i < holding->n; i++)
+			for (int proto = 0; proto < NET_PROTOS; proto++)
+				if (holding->rule[i]->allow == !pass && concerns_proto(holding->rule[i], proto))
+					mark_rule(out->open[proto], holding->rule[i]);
 }

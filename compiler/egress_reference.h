@@ -54,7 +54,18 @@ void reference_holding(struct reference *ref, struct point at, struct rule_list 
  */
 void reference_touching(struct reference *ref, struct point at, struct rule_list *out);
 
-/* Whether the rules that concern an address allow a port of it. */
-bool reference_allows(const struct rule_list *holding, int proto, uint16_t port);
+/* The ports of an address that are allowed, a bit for each. */
+struct port_map {
+	uint64_t open[NET_PROTOS][65536 / 64];
+};
+
+/* Which ports the rules that concern an address allow. */
+void reference_judge(const struct rule_list *holding, struct port_map *out);
+
+/* Port 0 can be granted by no rule. */
+static inline bool reference_allows(const struct port_map *m, int proto, uint16_t port)
+{
+	return port && m->open[proto][port / 64] >> port % 64 & 1;
+}
 
 #endif
