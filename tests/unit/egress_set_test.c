@@ -4,6 +4,7 @@
  * is unbounded, and what else is refused of a finished set.
  */
 #include <stdlib.h>
+#include <time.h>
 
 #include "compiler/egress_addr.h"
 #include "tests/unit/egress_rules.h"
@@ -508,6 +509,63 @@ static void test_many(void)
 	compile_free(&c);
 }
 
+/* --- many rules ----------------------------------------------------------- */
+
+/* Lines of one address and one port each: 7919 is a prime, so addresses and ports are spread. */
+static char *many_lines(struct compile *c, unsigned n, bool one_address)
+{
+	char *text = arena_alloc(&c->arena, n * 48 + 1), *p = text;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = one_address ? 0 : i * 7919 % 1000003;
+
+		p += sprintf(p, "allow tcp 10.%u.%u.%u port %u\n", at >> 16, at >> 8 & 255, at & 255,
+			     1 + i * 7919 % 65521);
+	}
+	return text;
+}
+
+/* Processor time to read, resolve, generate and prove; -1 if that fails. */
+static double seconds_of(unsigned n, bool one_address)
+{
+	struct compile c;
+	clock_t begin;
+	bool good;
+
+	compile_init(&c);
+	begin = clock();
+	compile_read(&c, many_lines(&c, n, one_address));
+	good = compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook);
+	compile_free(&c);
+	return good ? (double)(clock() - begin) / CLOCKS_PER_SEC : -1;
+}
+
+/* Eight times the rules take eight times as long and a little, not sixty-four times. */
+static void test_scaling(void)
+{
+	for (int one = 0; one < 2; one++) {
+		double few = seconds_of(1000, one), many = seconds_of(8000, one);
+
+		check(few > 0 && many > 0 && many < 24 * few, "8,000 rules of %s: %.3f s, 1,000: %.3f s",
+		      one ? "one address" : "as many addresses", many, few);
+	}
+}
+
+/* What is too long for the kernel is not made much longer before it is refused. */
+static void test_too_long(void)
+{
+	struct gen_error error = { 0 };
+	struct compile c;
+	bool refused;
+
+	compile_init(&c);
+	compile_read(&c, many_lines(&c, 40000, false));
+	refused = compile_resolve(&c) && !egress_generate(&c.arena, &c.set, c.hook, &error);
+	check(refused && error.limit == 1000000 && error.needed > error.limit && error.needed < 2 * error.limit,
+	      "40,000 addresses with as many ports: %zu instructions", error.needed);
+	compile_free(&c);
+}
+
 int main(void)
 {
 	test_brute_force();
@@ -518,5 +576,7 @@ int main(void)
 	test_refusals();
 	test_contributors();
 	test_many();
+	test_scaling();
+	test_too_long();
 	return unit_done();
 }
