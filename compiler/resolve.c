@@ -266,6 +266,7 @@ bool resolver_finish(struct resolver *r)
 	finish_files(r);
 	p->net_rule = r->net_rule;
 	p->nnet_rules = r->nnet_rules;
+	p->net_incomplete = r->net_incomplete;
 	p->sys_rule = r->sys_rule;
 	p->nsys_rules = r->nsys_rules;
 	p->base_files = !r->base_files.at.file || strcmp(r->base_files.value, "none") != 0;
