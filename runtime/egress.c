@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loading programs needs libbpf, which would make every start slower: a helper does it, for those policies that
- * need it.  It gets three descriptors and answers on one of them (runtime/load_main.c).
+ * need it.  It gets four descriptors and answers on one of them (runtime/load_main.c).
  */
 #include "runtime/egress.h"
 
@@ -179,8 +179,9 @@ static bool load(struct memory *m, const struct artefact *a, const struct cgroup
 		return helper_fails(r, errno, "pipe2");
 	from[LOAD_ARTEFACT] = move_up(sealed_copy(a));
 	from[LOAD_CGROUP] = fcntl(c->fd, F_DUPFD_CLOEXEC, LOAD_FD_FIRST + LOAD_FDS);
+	from[LOAD_PARENT] = fcntl(c->parent, F_DUPFD_CLOEXEC, LOAD_FD_FIRST + LOAD_FDS);
 	from[LOAD_ANSWER] = move_up(answer[1]);
-	if (from[LOAD_ARTEFACT] < 0 || from[LOAD_CGROUP] < 0 || from[LOAD_ANSWER] < 0)
+	if (from[LOAD_ARTEFACT] < 0 || from[LOAD_CGROUP] < 0 || from[LOAD_PARENT] < 0 || from[LOAD_ANSWER] < 0)
 		ok = helper_fails(r, errno, "memfd_create");
 	else
 		ok = ask(path, from, answer[0], mask, env, r);

@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What an attacker tried on the runtime itself: each attempt is refused, and beside it stands what must go on working.
+. "$(dirname "$0")/../lib.sh"
+need_root
+
+mkdir "$work/w" "$work/bin"
+cp "$caverun" "$build/cave-load" "$probe" "$work/bin"
+compile plain "$work/plain.bpf" <<'END_OF_PROFILE'
+profile plain { }
+END_OF_PROFILE
+compile write "$work/write.bpf" <<'END_OF_PROFILE'
+profile write { files { write workspace } }
+END_OF_PROFILE
+compile net "$work/net.bpf" <<'END_OF_PROFILE'
+profile net { network { allow tcp 127.0.0.1 port 1 } }
+END_OF_PROFILE
+
+# --- the caller's own network programs
+hierarchy=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo)
+group=$hierarchy/cave-attacks-$$
+pins=/sys/fs/bpf/cave-attacks-$$
+cleanup() {
+	rm -rf "$pins"
+	rmdir "$group" 2>/dev/null
+}
+mkdir "$group"
+bpftool prog loadall "$work/net.bpf" "$pins" >/dev/null 2>&1
+pin=$(find "$pins" -name '*connect4*')
+# shellcheck disable=SC2016
+within() { sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"; }
+expect_status "in a group without programs a network grant starts" 0 within "$caverun" "$work/net.bpf" -- "$probe" ids
+bpftool cgroup attach "$group" connect4 pinned "$pin" override
+expect_code "a program that the tool's own would switch off refuses the start" 125 \
+	cave_sandbox_os_network_isolation_unavailable within "$caverun" "$work/net.bpf" -- "$probe" ids
+expect "and the hook is named" -n "$(grep cgroup/connect4 "$work/err")"
+bpftool cgroup detach "$group" connect4 pinned "$pin"
+bpftool cgroup attach "$group" connect4 pinned "$pin" multi
+expect_status "one that stays in force beside it does not" 0 within "$caverun" "$work/net.bpf" -- "$probe" ids
