@@ -13,12 +13,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/env.h"
 #include "runtime/load_protocol.h"
+#include "runtime/privilege.h"
 
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
@@ -30,14 +30,6 @@ static bool helper_fails(struct refusal *r, int error, const char *what)
 {
 	return refuse_errno(r, CAVE_NETWORK_UNAVAILABLE, error,
 			    "the policy's network programs cannot be loaded; %s", what);
-}
-
-static bool has_capability(unsigned number)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
-
-	return !syscall(SYS_capget, &head, data) && data[number / 32].effective & 1u << number % 32;
 }
 
 /* bpf_prog_load() (kernel/bpf/syscall.c) asks for both, or for CAP_SYS_ADMIN in place of either. */

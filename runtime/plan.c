@@ -53,6 +53,15 @@ static bool load(struct plan *p, int fd, const char *path, struct refusal *r)
 	return true;
 }
 
+/* An exec by a process whose ids differ clears the parent-death signal (begin_new_exec(), fs/exec.c). */
+static bool check_ids(struct refusal *r)
+{
+	if (getuid() == geteuid() && getgid() == getegid())
+		return true;
+	return refuse(r, CAVE_FAILED,
+		      "the real and the effective user or group of caverun differ: the tool would outlive it");
+}
+
 static bool check_host(struct plan *p, struct refusal *r)
 {
 	p->landlock_abi = landlock_abi();
@@ -165,7 +174,7 @@ bool plan_make(const struct options *o, const struct descriptors *d, char *const
 
 	if (fd < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot open the policy %s", o->policy);
-	ok = load(&p, fd, o->policy, r) && env_check(&p.memory, &p.artefact, r) && check_host(&p, r) &&
+	ok = load(&p, fd, o->policy, r) && env_check(&p.memory, &p.artefact, r) && check_ids(r) && check_host(&p, r) &&
 	     resolve(&p, o, fd, environment, r);
 	close(fd);
 	if (ok)

@@ -10,23 +10,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/arch.h"
+#include "runtime/privilege.h"
 #include "runtime/spawn_child.h"
 
 enum { STACK = 16384, LL_ABI_TRUNCATE = 3, LL_ABI_SCOPE = 6 };
-
-/* True if this process may make a mount namespace without a user namespace. */
-static bool may_mount(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
-
-	return !syscall(SYS_capget, &head, data) && data[0].effective & 1u << CAP_SYS_ADMIN;
-}
 
 static uint64_t clone_flags(enum child_mode mode)
 {
@@ -197,7 +188,7 @@ static bool start_on_stack(struct child *c, int cgroup, pid_t *out, struct refus
 
 bool spawn(const struct plan *plan, int cgroup, const sigset_t *mask, pid_t *out, struct refusal *r)
 {
-	struct child c = { .plan = plan, .mode = may_mount() ? CHILD_MOUNTS : CHILD_USERNS,
+	struct child c = { .plan = plan, .mode = has_capability(CAP_SYS_ADMIN) ? CHILD_MOUNTS : CHILD_USERNS,
 			   .mask = *mask, .parent = getpid(), .uid = geteuid(), .gid = getegid() };
 	int dumpable = plan->user ? prctl(PR_GET_DUMPABLE) : 0;
 	bool ok;

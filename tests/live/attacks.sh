@@ -37,3 +37,15 @@ expect "and the hook is named" -n "$(grep cgroup/connect4 "$work/err")"
 bpftool cgroup detach "$group" connect4 pinned "$pin"
 bpftool cgroup attach "$group" connect4 pinned "$pin" multi
 expect_status "one that stays in force beside it does not" 0 within "$caverun" "$work/net.bpf" -- "$probe" ids
+
+# --- a tool that outlives the runtime
+expect_code "another user without the right to kill its processes is refused" 125 cave_sandbox_failed \
+	setpriv --bounding-set=-kill "$caverun" --user nobody "$work/plain.bpf" -- /bin/true
+expect_status "root itself is not" 0 setpriv --bounding-set=-kill "$caverun" --user root "$work/plain.bpf" -- /bin/true
+expect_status "nor another user with it" 0 "$caverun" --user nobody "$work/plain.bpf" -- /bin/true
+for ids in '--ruid=65534' '--euid=65534' '--rgid=65534' '--egid=65534'; do
+	expect_code "$ids alone, with which an exec clears the parent-death signal, is refused" 125 cave_sandbox_failed \
+		setpriv "$ids" --keep-groups "$work/bin/caverun" "$work/plain.bpf" -- /bin/true
+done
+expect_status "an ordinary user is not" 0 \
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$work/bin/caverun" "$work/plain.bpf" -- /bin/true
