@@ -49,3 +49,15 @@ for ids in '--ruid=65534' '--euid=65534' '--rgid=65534' '--egid=65534'; do
 done
 expect_status "an ordinary user is not" 0 \
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$work/bin/caverun" "$work/plain.bpf" -- /bin/true
+
+# --- artefacts that no compiler writes
+mkdir "$work/x..y"
+compile own "$work/own.bpf" <<END_OF_PROFILE
+profile own { files { read "/proc/self/abc/d", "$work/x..y" } }
+END_OF_PROFILE
+forge() { "$python" "$top/tests/tools/forge.py" "$@"; }
+forge "$work/own.bpf" "$work/forged.bpf" path /proc/self/abc/d /proc/self/../..
+expect_code "a path of /proc/self that leads out of it is refused" 125 cave_sandbox_policy_invalid \
+	"$caverun" "$work/forged.bpf" -- /bin/cat /etc/shadow
+forge "$work/own.bpf" "$work/forged.bpf" path /proc/self/abc/d /proc/self/statm
+expect_status "a forged artefact with another path starts" 0 "$caverun" "$work/forged.bpf" -- /bin/true
