@@ -61,3 +61,13 @@ expect_code "a path of /proc/self that leads out of it is refused" 125 cave_sand
 	"$caverun" "$work/forged.bpf" -- /bin/cat /etc/shadow
 forge "$work/own.bpf" "$work/forged.bpf" path /proc/self/abc/d /proc/self/statm
 expect_status "a forged artefact with another path starts" 0 "$caverun" "$work/forged.bpf" -- /bin/true
+
+# --- the lock of a run's control group
+within "$caverun" "$work/net.bpf" -- "$probe" wait 2000 >"$work/here" &
+for _ in $(seq 100); do grep -q here "$work/here" && break; sleep 0.02; done
+run_group=$(find "$group" -mindepth 1 -type d)
+as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+expect "the run has a group" -d "$run_group"
+expect_status "whose lock an ordinary user cannot take" 66 as_nobody flock --nonblock "$run_group" true
+expect_status "as one can that of the group around it" 0 as_nobody flock --nonblock "$group" true
+wait
