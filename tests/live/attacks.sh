@@ -71,3 +71,8 @@ expect "the run has a group" -d "$run_group"
 expect_status "whose lock an ordinary user cannot take" 66 as_nobody flock --nonblock "$run_group" true
 expect_status "as one can that of the group around it" 0 as_nobody flock --nonblock "$group" true
 wait
+
+# --- signals that the kernel sends to the runtime alone
+alarm() { "$python" -c 'import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, 0.3); os.execv(sys.argv[1], sys.argv[1:])' "$@"; }
+expect_status "an alarm ends a program without the runtime" 142 alarm /bin/sleep 3
+expect_status "and with it" 142 alarm "$caverun" "$work/plain.bpf" -- /bin/sleep 3
