@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: MIT
 # What an attacker tried on the runtime itself: each attempt is refused, and beside it stands what must go on working.
 . "$(dirname "$0")/../lib.sh"
+# In a mount namespace of its own: some attempts mount.
+if [ "$(id -u)" = 0 ] && [ -z "${OWN_MOUNTS:-}" ]; then
+	OWN_MOUNTS=1 exec unshare --mount "$0"
+fi
 need_root
 
 mkdir "$work/w" "$work/bin"
@@ -76,3 +80,44 @@ wait
 alarm() { "$python" -c 'import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, 0.3); os.execv(sys.argv[1], sys.argv[1:])' "$@"; }
 expect_status "an alarm ends a program without the runtime" 142 alarm /bin/sleep 3
 expect_status "and with it" 142 alarm "$caverun" "$work/plain.bpf" -- /bin/sleep 3
+
+# --- the policy, or a program, in a write grant by another path
+mkdir -p "$work/b/work/sub" "$work/b/pol" "$work/b/own"
+cp "$work/write.bpf" "$work/b/work/p.bpf"
+cp "$work/write.bpf" "$work/b/work/sub/p.bpf"
+cp "$work/write.bpf" "$work/b/own/p.bpf"
+cp /bin/true "$work/b/work/sub/true"
+cp /bin/true "$work/b/own/true"
+bound() { "$caverun" --workspace "$work/b/work" "$work/b/pol/p.bpf" -- "$@"; }
+mount --bind "$work/b/own" "$work/b/pol"
+expect_status "a policy in a folder that is mounted twice starts" 0 bound "$work/b/pol/true"
+for folder in work work/sub; do
+	umount "$work/b/pol"
+	mount --bind "$work/b/$folder" "$work/b/pol"
+	expect_code "but not if it lies in the workspace ($folder)" 125 "covers the policy itself" bound /bin/true
+done
+mount --bind "$work/b/own/p.bpf" "$work/b/pol/p.bpf"
+expect_status "a program in the workspace, mounted elsewhere, is not executed" 126 bound "$work/b/pol/true"
+expect_status "one beside it is" 0 bound "$work/b/own/true"
+umount "$work/b/pol/p.bpf" "$work/b/pol"
+mount -t tmpfs none "$work/b/work/sub"
+cp "$work/write.bpf" "$work/b/work/sub/p.bpf"
+mount --bind "$work/b/work/sub" "$work/b/pol"
+expect_code "nor if it lies on what is mounted in the workspace" 125 "covers the policy itself" bound /bin/true
+umount "$work/b/pol" "$work/b/work/sub"
+
+# --- a policy that no path leads to
+mkdir "$work/lib"
+compile relative "$work/relative.bpf" <<'END_OF_PROFILE'
+profile relative { files { read "lib" } }
+END_OF_PROFILE
+cat >"$work/memory.py" <<'END_OF_SCRIPT'
+import os, sys
+fd = os.memfd_create("policy", 0)
+os.write(fd, open(sys.argv[1], "rb").read())
+os.execv(sys.argv[2], [sys.argv[2], f"/proc/self/fd/{fd}", *sys.argv[3:]])
+END_OF_SCRIPT
+from_memory() { "$python" "$work/memory.py" "$1" "$caverun" -- /bin/true; }
+expect_status "a policy in memory starts" 0 from_memory "$work/plain.bpf"
+expect_code "unless it has paths relative to its file" 125 "relative to its file" from_memory "$work/relative.bpf"
+expect_status "which is fine for a file" 0 "$caverun" "$work/relative.bpf" -- /bin/true
