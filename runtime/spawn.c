@@ -107,12 +107,30 @@ static const char *needs_mounts(const struct plan *p)
 	return NULL;
 }
 
-/* The step could fail for want of a namespace alone; ESTALE is a write grant that changed while we looked. */
+/*
+ * The step failed for want of a namespace.  Anything else refuses the start: a write grant that changed while we
+ * looked, or a shortage of memory, must not be a way to a weaker sandbox.
+ */
 static bool is_namespace_failure(const struct child *c)
 {
-	return c->mode != CHILD_PLAIN && c->error && c->error != ESTALE &&
-	       (c->step == spawn_step_clone || c->step == spawn_step_ids ||
-		c->step == spawn_step_mounts);
+	if (c->mode == CHILD_PLAIN)
+		return false;
+	/* Paths of the caller's play a part there, which others may have made unreachable. */
+	if (c->step == spawn_step_copy || c->step == spawn_step_attach)
+		return c->error == EPERM || c->error == ENOSYS;
+	if (c->step != spawn_step_clone && c->step != spawn_step_ids && c->step != spawn_step_mounts)
+		return false;
+	switch (c->error) {
+	case EPERM: /* not permitted, by the kernel or a security module */
+	case EACCES:
+	case ENOSPC: /* a limit of namespaces or mounts: clone(2), user_namespaces(7) */
+	case EUSERS:
+	case EINVAL: /* not built in; or / is no mount point, as in a chroot */
+	case ENOSYS: /* mount_setattr() before Linux 5.12 */
+		return true;
+	default:
+		return false;
+	}
 }
 
 static bool fall_back(struct child *c, struct refusal *r)

@@ -21,7 +21,9 @@
 
 const char spawn_step_clone[] = "clone3";
 const char spawn_step_ids[] = "mapping its ids into a user namespace";
+const char spawn_step_copy[] = "copying the mounts of its write grants";
 const char spawn_step_mounts[] = "making its mounts read-only";
+const char spawn_step_attach[] = "putting its write grants in place";
 const char spawn_step_execve[] = "execve";
 
 #define SYS6(nr, a, b, c, d, e, f)                                                                 \
@@ -133,22 +135,34 @@ static long attach_tree(const struct writable *w, int tree)
 	return error;
 }
 
-/*
- * Everything read-only but the write grants.  MS_PRIVATE in the same call: without it these mounts would show
- * on the host, and the host's later ones here, writable.
- */
-static long make_mounts(struct child *c)
+/* While everything is writable still. */
+static long clone_trees(struct child *c)
 {
 	const struct files *f = &c->plan->files;
 	long error = 0;
 
+	for (size_t i = 0; i < f->nwritable && c->mode != CHILD_PLAIN && !error; i++)
+		error = clone_tree(&f->writable[i], &c->tree[i]);
+	return error;
+}
+
+/*
+ * Everything read-only.  MS_PRIVATE in the same call: without it these mounts would show on the host, and the
+ * host's later ones here, writable.
+ */
+static long make_read_only(struct child *c)
+{
 	if (c->mode == CHILD_PLAIN)
 		return 0;
-	for (size_t i = 0; i < f->nwritable && !error; i++)
-		error = clone_tree(&f->writable[i], &c->tree[i]);
-	if (!error)
-		error = set_attributes(AT_FDCWD, "/", 0, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID);
-	for (size_t i = 0; i < f->nwritable && !error; i++)
+	return set_attributes(AT_FDCWD, "/", 0, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID);
+}
+
+static long attach_trees(struct child *c)
+{
+	const struct files *f = &c->plan->files;
+	long error = 0;
+
+	for (size_t i = 0; i < f->nwritable && c->mode != CHILD_PLAIN && !error; i++)
 		error = attach_tree(&f->writable[i], c->tree[i]);
 	return error;
 }
@@ -320,7 +334,9 @@ static const struct {
 	long (*run)(struct child *);
 } steps[] = {
 	{ spawn_step_ids, map_ids },
-	{ spawn_step_mounts, make_mounts },
+	{ spawn_step_copy, clone_trees },
+	{ spawn_step_mounts, make_read_only },
+	{ spawn_step_attach, attach_trees },
 	{ "entering its directory", enter_directory },
 	{ "opening its devices anew", reopen_devices },
 	{ "changing the user", change_user },

@@ -121,3 +121,18 @@ from_memory() { "$python" "$work/memory.py" "$1" "$caverun" -- /bin/true; }
 expect_status "a policy in memory starts" 0 from_memory "$work/plain.bpf"
 expect_code "unless it has paths relative to its file" 125 "relative to its file" from_memory "$work/relative.bpf"
 expect_status "which is fine for a file" 0 "$caverun" "$work/relative.bpf" -- /bin/true
+
+# --- ways to a start without the mount namespace, or outside of it
+mkdir "$work/gone" "$work/mnt"
+# shellcheck disable=SC2016
+expect_code "a workspace that cannot be found again refuses the start" 125 "write grants" \
+	sh -c 'cd "$0/gone" && rmdir "$0/gone" && shift && exec "$@"' "$work" "" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
+mkdir "$work/gone"
+# shellcheck disable=SC2016
+expect_status "one that is there does not" 0 \
+	sh -c 'cd "$0/gone" && shift && exec "$@"' "$work" "" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
+# shellcheck disable=SC2016
+detached() { sh -c 'mount -t tmpfs none "$0" && cd "$0" && umount -l "$0" && exec "$@"' "$work/mnt" "$@"; }
+expect_code "a current directory on a detached mount is refused" 125 cave_sandbox_failed \
+	detached "$caverun" "$work/plain.bpf" -- /bin/true
+expect_status "unless another is named" 0 detached "$caverun" --chdir / "$work/plain.bpf" -- /bin/true
