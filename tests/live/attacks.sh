@@ -68,7 +68,7 @@ expect_status "a forged artefact with another path starts" 0 "$caverun" "$work/f
 
 # --- the lock of a run's control group
 within "$caverun" "$work/net.bpf" -- "$probe" wait 2000 >"$work/here" &
-for _ in $(seq 100); do grep -q here "$work/here" && break; sleep 0.02; done
+for _ in $(seq 100); do grep -qs here "$work/here" && break; sleep 0.02; done
 run_group=$(find "$group" -mindepth 1 -type d)
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 expect "the run has a group" -d "$run_group"
@@ -136,3 +136,27 @@ detached() { sh -c 'mount -t tmpfs none "$0" && cd "$0" && umount -l "$0" && exe
 expect_code "a current directory on a detached mount is refused" 125 cave_sandbox_failed \
 	detached "$caverun" "$work/plain.bpf" -- /bin/true
 expect_status "unless another is named" 0 detached "$caverun" --chdir / "$work/plain.bpf" -- /bin/true
+
+# --- a pipe whose owner is somebody else: the kernel would signal that process for the tool
+cat >"$work/owned.py" <<'END_OF_SCRIPT'
+import fcntl, os, subprocess, sys
+inside, outside = os.pipe()
+fcntl.fcntl(inside, fcntl.F_SETOWN, os.getpid())
+sys.exit(subprocess.call(sys.argv[1:], stdin=inside))
+END_OF_SCRIPT
+cat >"$work/async.py" <<'END_OF_SCRIPT'
+import fcntl, os
+FIOASYNC = 0x5452
+for attempt in (lambda: fcntl.fcntl(0, fcntl.F_SETSIG, 0), lambda: fcntl.ioctl(0, FIOASYNC, b"\1\0\0\0"),
+                lambda: fcntl.fcntl(0, fcntl.F_SETFL, os.O_ASYNC), lambda: fcntl.fcntl(0, fcntl.F_SETFL, 0)):
+    try:
+        attempt()
+        print("done", end=" ")
+    except OSError as e:
+        print(os.strerror(e.errno), end=", ")
+END_OF_SCRIPT
+expect_output "no descriptor can be made to signal its owner" \
+	"Operation not permitted, Operation not permitted, Operation not permitted, done " \
+	"$python" "$work/owned.py" "$caverun" --script "$work/async.py" "$work/plain.bpf" -- "$python"
+expect_output "outside of the sandbox it can" "done done done done " \
+	"$python" "$work/owned.py" "$python" "$work/async.py"
