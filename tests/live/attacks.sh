@@ -160,3 +160,18 @@ expect_output "no descriptor can be made to signal its owner" \
 	"$python" "$work/owned.py" "$caverun" --script "$work/async.py" "$work/plain.bpf" -- "$python"
 expect_output "outside of the sandbox it can" "done done done done " \
 	"$python" "$work/owned.py" "$python" "$work/async.py"
+
+# --- a name of the host's unix sockets, taken with a connected pair
+cat >"$work/squat.py" <<'END_OF_SCRIPT'
+import os, socket
+for attempt in (lambda: socket.socketpair()[0].bind("\0cave-attacks-%d" % os.getppid()),
+                lambda: socket.socket(socket.AF_INET).bind(("", 0)), lambda: socket.socket(socket.AF_INET6).bind(("", 0))):
+    try:
+        attempt()
+        print("done", end=" ")
+    except OSError as e:
+        print(os.strerror(e.errno), end=", ")
+END_OF_SCRIPT
+expect_output "a connected pair takes no name" "Operation not permitted, done done " \
+	"$caverun" --script "$work/squat.py" "$work/net.bpf" -- "$python"
+expect_output "outside of the sandbox it does" "done done done " "$python" "$work/squat.py"
