@@ -214,7 +214,7 @@ static bool add_own(struct preparation *p, const struct grant *g, const char *pa
 	if (g->flags & CAVE_FILE_WRITE)
 		return refuse(p->refusal, CAVE_FAILED,
 			      "the write grant %s reaches /proc, a file system of the kernel", shown(p, g));
-	p->files->own[p->files->nown++] = (struct own_path){ path, folder_rights(g) };
+	p->files->own[p->files->nown++] = (struct own_path){ path, folder_rights(g), g->flags & CAVE_FILE_OPTIONAL };
 	return true;
 }
 

@@ -175,3 +175,22 @@ END_OF_SCRIPT
 expect_output "a connected pair takes no name" "Operation not permitted, done done " \
 	"$caverun" --script "$work/squat.py" "$work/net.bpf" -- "$python"
 expect_output "outside of the sandbox it does" "done done done " "$python" "$work/squat.py"
+
+# --- what is missing, and who says so
+compile absent "$work/absent.bpf" <<'END_OF_PROFILE'
+profile absent { files { read "/proc/self/nonexistent" } }
+END_OF_PROFILE
+compile present "$work/present.bpf" <<'END_OF_PROFILE'
+profile present { files { base none; read "/proc/self/status" } }
+END_OF_PROFILE
+expect_code "a missing path of /proc/self refuses the start" 125 /proc/self "$caverun" "$work/absent.bpf" -- /bin/true
+expect_status "one that is there does not" 0 "$caverun" "$work/present.bpf" -- "$probe" ids
+printf '#!/usr/bin/env no-such-program\n' >"$work/absent"
+printf '#!/usr/bin/env sh\nexit 3\n' >"$work/there"
+chmod 755 "$work/absent" "$work/there"
+expect_status "a program that a script's env does not find is 127, as without the runtime" 127 \
+	"$caverun" "$work/plain.bpf" -- "$work/absent"
+expect_status "one that it finds is executed" 3 "$caverun" "$work/plain.bpf" -- "$work/there"
+forge "$work/plain.bpf" "$work/forged.bpf" answer
+expect_code "a filter that answers execve in the kernel's place is a failed start" 125 cave_sandbox_failed \
+	"$caverun" "$work/forged.bpf" -- /bin/true
