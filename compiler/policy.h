@@ -54,6 +54,7 @@ struct policy {
 	bool resolver; /* the host's name servers may be reached, port 53 */
 	struct span resolver_at;
 	bool netlink_route; /* interfaces, addresses and routes may be read */
+	bool net_incomplete; /* a faulty rule was left out: what the others reach together is not what is meant */
 	const char *const *credential; /* sorted */
 	size_t ncredentials;
 	const struct env_entry *env; /* sorted by name */

@@ -257,6 +257,7 @@ bool resolver_finish(struct resolver *r)
 	finish_credentials(r);
 	finish_env(r);
 	finish_files(r);
+	p->net_incomplete = r->net_incomplete;
 	p->sys_rule = r->sys_rule;
 	p->nsys_rules = r->nsys_rules;
 	p->base_files = !r->base_files.at.file || strcmp(r->base_files.value, "none") != 0;

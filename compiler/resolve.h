@@ -45,6 +45,7 @@ struct resolver {
 	struct span netlink_allow, netlink_deny; /* the first of each */
 	struct net_rule *net_rule, *listen;
 	size_t nnet_rules, net_cap, nlistens, listen_cap;
+	bool net_incomplete; /* see struct policy */
 	struct credential_use *credential;
 	size_t ncredentials, credential_cap;
 	struct env_entry *env;
