@@ -194,3 +194,32 @@ expect_status "one that it finds is executed" 3 "$caverun" "$work/plain.bpf" -- 
 forge "$work/plain.bpf" "$work/forged.bpf" answer
 expect_code "a filter that answers execve in the kernel's place is a failed start" 125 cave_sandbox_failed \
 	"$caverun" "$work/forged.bpf" -- /bin/true
+
+# --- a fresh workspace is left by nothing
+mkdir "$work/tmp"
+compile large "$work/large.bpf" <<'END_OF_PROFILE'
+profile large { files { write workspace }; env { pass LARGE_A, LARGE_B, LARGE_C } }
+END_OF_PROFILE
+large=$(head -c 120000 /dev/zero | tr '\0' x)
+left() { find "$work/tmp" -mindepth 1 | wc -l; }
+refused=0 started=0
+for kib in $(seq 200 40 1400); do
+	TMPDIR=$work/tmp LARGE_A=$large LARGE_B=$large LARGE_C=$large \
+		prlimit --as=$((kib * 1024)) "$caverun" "$work/large.bpf" -- "$probe" ids >"$work/out" 2>"$work/err"
+	case $? in
+	125) grep -q 'out of memory' "$work/err" && refused=$((refused + 1)) ;;
+	0) started=$((started + 1)) ;;
+	esac
+done
+expect "some starts had too little memory" "$refused" -gt 3
+expect "and none of them left its workspace" "$(left)" = 0
+for signal in TERM ABRT PIPE; do
+	TMPDIR=$work/tmp "$caverun" "$work/write.bpf" -- "$probe" wait 5000 >"$work/here" &
+	pid=$!
+	for _ in $(seq 100); do grep -qs here "$work/here" && break; sleep 0.02; done
+	expect "there is a workspace" "$(left)" = 1
+	kill -$signal $pid
+	wait $pid 2>/dev/null
+	expect "SIG$signal to the runtime leaves none" "$(left)" = 0
+	: >"$work/here"
+done
