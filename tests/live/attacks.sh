@@ -77,7 +77,12 @@ expect_status "as one can that of the group around it" 0 as_nobody flock --nonbl
 wait
 
 # --- signals that the kernel sends to the runtime alone
-alarm() { "$python" -c 'import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, 0.3); os.execv(sys.argv[1], sys.argv[1:])' "$@"; }
+cat >"$work/alarm.py" <<'END_OF_SCRIPT'
+import os, signal, sys
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+os.execv(sys.argv[1], sys.argv[1:])
+END_OF_SCRIPT
+alarm() { "$python" "$work/alarm.py" "$@"; }
 expect_status "an alarm ends a program without the runtime" 142 alarm /bin/sleep 3
 expect_status "and with it" 142 alarm "$caverun" "$work/plain.bpf" -- /bin/sleep 3
 
@@ -126,11 +131,11 @@ expect_status "which is fine for a file" 0 "$caverun" "$work/relative.bpf" -- /b
 mkdir "$work/gone" "$work/mnt"
 # shellcheck disable=SC2016
 expect_code "a workspace that cannot be found again refuses the start" 125 "write grants" \
-	sh -c 'cd "$0/gone" && rmdir "$0/gone" && shift && exec "$@"' "$work" "" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
+	sh -c 'cd "$0/gone" && rmdir "$0/gone" && exec "$@"' "$work" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
 mkdir "$work/gone"
 # shellcheck disable=SC2016
 expect_status "one that is there does not" 0 \
-	sh -c 'cd "$0/gone" && shift && exec "$@"' "$work" "" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
+	sh -c 'cd "$0/gone" && exec "$@"' "$work" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
 # shellcheck disable=SC2016
 detached() { sh -c 'mount -t tmpfs none "$0" && cd "$0" && umount -l "$0" && exec "$@"' "$work/mnt" "$@"; }
 expect_code "a current directory on a detached mount is refused" 125 cave_sandbox_failed \
