@@ -23,8 +23,9 @@ bool egress_parse_port(struct diags *d, const char *text, struct span at, struct
 
 /*
  * The exact set of the rules: the union of the allows, each less its own excepts, less the union of the
- * denies; IPv6 prefixes that carry IPv4 lose what an IPv4 deny covers.  Records an error for a range that
- * has no unique reading (64:ff9b:1::/48), holds a metadata address without naming it, or is unbounded.
+ * denies; IPv6 prefixes that carry IPv4 lose what an IPv4 deny, or an except of their rule, covers.  Records
+ * an error for a range that has no unique reading (64:ff9b:1::/48), holds a metadata address without naming
+ * it, or is unbounded.
  * False, and no more said, where a faulty rule was left out.
  */
 bool egress_resolve(struct diags *d, struct arena *a, const struct policy *p, struct net_set *out);

@@ -40,7 +40,8 @@ static bool is_hidden(unsigned c, bool newline_follows)
 }
 
 /* The first character that hides in [at, end), or NULL. */
-static const unsigned char *find_hidden(const unsigned char *at, const unsigned char *end, unsigned *c, unsigned *length)
+static const unsigned char *find_hidden(const unsigned char *at, const unsigned char *end, unsigned *c,
+					unsigned *length)
 {
 	for (; at < end; at += *length) {
 		*c = decode(at, end, length);
