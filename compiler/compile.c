@@ -9,11 +9,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 
 #include "bpf/artefact.h"
 #include "compiler/canonical.h"
 #include "compiler/capabilities.h"
 #include "compiler/egress.h"
+#include "compiler/emit.h"
 #include "compiler/manifest.h"
 #include "compiler/object.h"
 #include "compiler/output.h"
@@ -29,8 +31,8 @@ struct compile {
 	struct loader loader;
 	struct policy policy;
 	struct net_set set;
-	struct sys_rules rules;
-	struct filter_program filter;
+	struct sys_rules rules[SYS_ARCHES];
+	struct filter_program filter[SYS_ARCHES];
 	struct hook_program hook[CAVE_HOOK_COUNT];
 	bool has_hooks;
 };
@@ -66,7 +68,7 @@ static void resolve(struct compile *c, const struct resolve_options *o, uint32_t
 	}
 	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
 	if (!c->diags.errors)
-		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, &c->rules);
+		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, c->rules);
 }
 
 static void too_long(struct compile *c, const struct gen_error *error, const char *what)
@@ -79,16 +81,26 @@ static void too_long(struct compile *c, const struct gen_error *error, const cha
 		diag_note(&c->diags, e, (struct span){ 0 }, "%s", error->detail);
 }
 
+static void generate_filter(struct compile *c, enum sys_arch arch)
+{
+	struct gen_error error = { 0 };
+
+	if (!seccomp_generate(&c->arena, &c->rules[arch], &c->filter[arch], &error))
+		too_long(c, &error, arena_printf(&c->arena, "the syscall filter for %s", sys_arch_name(arch)));
+	else
+		syscalls_prove(&c->diags, &c->rules[arch], &c->filter[arch]);
+}
+
 /* Rules and sets to programs, each proved against the policy. */
 static void generate(struct compile *c)
 {
 	struct gen_error error = { 0 };
 
 	c->has_hooks = !net_set_empty(&c->set);
-	if (!seccomp_generate(&c->arena, &c->rules, &c->filter, &error))
-		too_long(c, &error, "the syscall filter");
-	else
-		syscalls_prove(&c->diags, &c->rules, &c->filter);
+	/* What is wrong with one architecture's is mostly wrong with all. */
+	for (unsigned arch = 0; arch < SYS_ARCHES && !c->diags.errors; arch++)
+		if (policy_has_arch(&c->policy, arch))
+			generate_filter(c, arch);
 	if (!c->has_hooks)
 		return;
 	if (!egress_generate(&c->arena, &c->set, c->hook, &error))
@@ -103,8 +115,7 @@ static const char *assemble(struct compile *c, struct buffer *out)
 	struct object_parts parts = {
 		.sources = &c->sources,
 		.hook = c->has_hooks ? c->hook : NULL,
-		.filter_section = arena_printf(&c->arena, "cave.seccomp.%s", c->rules.arch_name),
-		.filter = &c->filter,
+		.filter = c->filter,
 		.manifest = { .arena = &c->arena },
 		.policy = { .arena = &c->arena },
 	};
@@ -113,7 +124,7 @@ static const char *assemble(struct compile *c, struct buffer *out)
 	const char *fault;
 
 	canonical_text(&c->policy, &c->set, &parts.policy);
-	manifest_write(&c->policy, c->rules.arch, &c->filter, c->has_hooks, &parts.manifest);
+	manifest_write(&c->policy, c->filter, c->has_hooks, &parts.manifest);
 	fault = object_write(&c->arena, &parts, out);
 	if (!fault && !artefact_open(out->data, out->n, view, &error))
 		fault = arena_printf(&c->arena, "the artefact does not pass its own check: %s", error.text);
@@ -143,17 +154,65 @@ static void remark_elsewhere(struct compile *c, const struct compile_options *o)
 	free(folder);
 }
 
+/* A bare filter's bytes, in the form asked for. */
+static const char *emit_filter(struct compile *c, enum emit how, struct buffer *out)
+{
+	enum sys_arch arch = c->policy.arches == 1u << SYS_X86_64  ? SYS_X86_64 :
+			     c->policy.arches == 1u << SYS_AARCH64 ? SYS_AARCH64 :
+								     SYS_RISCV64;
+
+	diag_remark(&c->diags, c->policy.at,
+		    "a bare filter carries none of a profile's promises: it judges system calls, and nothing else");
+	if (how == EMIT_C)
+		emit_c(c->policy.name, &c->rules[arch], &c->filter[arch], out);
+	else if (how == EMIT_OCI)
+		return emit_oci(&c->arena, &c->rules[arch], out);
+	else
+		emit_bpf(&c->filter[arch], out);
+	return NULL;
+}
+
+/* Forms and architectures are for bare filters alone: an artefact has them all. */
+static bool fits(struct compile *c, const struct resolve_options *o, enum emit how, const char **fault)
+{
+	if (!c->policy.bare && (how == EMIT_C || how == EMIT_OCI || o->arch_named))
+		*fault = "--arch, --emit c and --emit oci are for a bare filter; this is a profile";
+	return !*fault;
+}
+
 /* From file number `file` to the artefact; false after an error was recorded, or with *fault set. */
-static bool build(struct compile *c, const struct resolve_options *o, uint32_t file, struct buffer *out,
-		  const char **fault)
+static bool build(struct compile *c, const struct resolve_options *o, enum emit how, uint32_t file,
+		  struct buffer *out, const char **fault)
 {
 	resolve(c, o, file);
+	if (!c->diags.errors && !fits(c, o, how, fault))
+		return false;
 	if (!c->diags.errors)
 		generate(c);
+	if (!c->diags.errors)
+		syscalls_expect(&c->diags, &c->policy, c->filter);
 	if (c->diags.errors)
 		return false;
-	*fault = assemble(c, out);
+	*fault = c->policy.bare ? emit_filter(c, how, out) : assemble(c, out);
 	return !*fault;
+}
+
+/* The architecture of a bare filter: the one named, or this machine's. */
+static bool arch_option(const char *name, struct resolve_options *out)
+{
+	struct utsname machine = { .machine = "" };
+
+	if (!name && uname(&machine) == 0)
+		name = machine.machine;
+	out->arch_named = name && name != machine.machine;
+	for (unsigned arch = 0; name && arch < SYS_ARCHES; arch++)
+		if (strcmp(sys_arch_name(arch), name) == 0) {
+			out->arch = arch;
+			return true;
+		}
+	/* An artefact has the filters of all, wherever it is compiled. */
+	out->arch = SYS_X86_64;
+	return !out->arch_named;
 }
 
 static int run(struct compile *c, const struct compile_options *o)
@@ -167,6 +226,8 @@ static int run(struct compile *c, const struct compile_options *o)
 	fault = capabilities_read(&c->arena, o->capabilities, &options.capability, &options.ncapabilities);
 	if (fault)
 		return trouble(o->capabilities, fault);
+	if (!arch_option(o->arch, &options))
+		return trouble(o->arch ? o->arch : "--arch", "no such architecture; they are x86_64, aarch64, riscv64");
 	if (!loader_init(&c->loader, &c->diags, o->file, o->root)) {
 		/* Without its folder the profile is absent; a root that the user named is a mistake in usage. */
 		if (o->root)
@@ -178,13 +239,18 @@ static int run(struct compile *c, const struct compile_options *o)
 		return trouble(o->file, strerror(errno));
 	if (!file)
 		return EXIT_REFUSED;
-	if (!build(c, &options, file, &artefact, &fault))
+	if (!build(c, &options, o->emit, file, &artefact, &fault))
 		return fault ? trouble(o->file, fault) : EXIT_REFUSED;
-	remark_elsewhere(c, o);
+	if (!c->policy.bare)
+		remark_elsewhere(c, o);
 	if (!output_write(o->out, artefact.data, artefact.n))
 		return trouble(o->out, strerror(errno));
 	return EXIT_DONE;
 }
+
+_Static_assert((int)SYS_X86_64 == ARTEFACT_X86_64 && (int)SYS_AARCH64 == ARTEFACT_AARCH64 &&
+		       (int)SYS_RISCV64 == ARTEFACT_RISCV64 && (int)SYS_ARCHES == ARTEFACT_ARCHES,
+	       "one order of architectures");
 
 static struct compile *begin(void)
 {
@@ -226,7 +292,8 @@ bool compile_text(const char *name, const char *text, size_t n, FILE *messages, 
 				    (struct span){ 0 }, false);
 
 	capabilities_read(&c->arena, NULL, &options.capability, &options.ncapabilities);
-	good = build(c, &options, file, &artefact, &fault);
+	arch_option(NULL, &options);
+	good = build(c, &options, EMIT_DEFAULT, file, &artefact, &fault);
 	if (good) {
 		*out = malloc(artefact.n);
 		good = *out != NULL;

@@ -60,6 +60,19 @@ struct policy {
 	const struct node *const *sys_rule; /* the N_SYS_RULE lines of the profile, without the base's */
 	size_t nsys_rules;
 	bool requires_mounts; /* see CAVE_REQUIRE_MOUNTS */
+	unsigned arches; /* bit i: for architecture i of enum sys_arch; 0: for all */
+
+	/* a bare filter: sys_rule and these, nothing else */
+	bool bare;
+	struct sys_result refused, unknown;
+
+	const struct node *const *expectation; /* N_EXPECTATION */
+	size_t nexpectations;
 };
+
+static inline bool policy_has_arch(const struct policy *p, unsigned arch)
+{
+	return p->arches == 0 || (p->arches >> arch & 1);
+}
 
 #endif

@@ -12,7 +12,7 @@ static size_t members(const char *group)
 	const struct syscall_row *rows = syscall_table(&n);
 
 	for (size_t i = 0; i < n; i++)
-		count += strcmp(rows[i].group, group) == 0;
+		count += syscall_in_group(&rows[i], group);
 	return count;
 }
 
@@ -44,7 +44,7 @@ static void list_members(const char *group, FILE *to)
 	for (size_t i = 0; i < n; i++) {
 		const char *promise;
 
-		if (strcmp(rows[i].group, group) != 0)
+		if (!syscall_in_group(&rows[i], group))
 			continue;
 		fprintf(to, "%-24s", rows[i].name);
 		for (unsigned a = 0; a < SYS_ARCHES; a++)
