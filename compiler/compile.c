@@ -189,8 +189,10 @@ static bool build(struct compile *c, const struct resolve_options *o, enum emit 
 		return false;
 	if (!c->diags.errors)
 		generate(c);
-	if (!c->diags.errors)
+	if (!c->diags.errors) {
 		syscalls_expect(&c->diags, &c->policy, c->filter);
+		egress_expect(&c->diags, &c->policy, c->has_hooks ? c->hook : NULL);
+	}
 	if (c->diags.errors)
 		return false;
 	*fault = c->policy.bare ? emit_filter(c, how, out) : assemble(c, out);

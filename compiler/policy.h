@@ -31,6 +31,16 @@ struct net_rule {
 	line_id line;
 };
 
+/* A line of `expect` about one destination. */
+struct connect_expectation {
+	bool allow;
+	enum net_proto proto;
+	enum net_family family;
+	struct net_addr to;
+	uint16_t port;
+	struct span at;
+};
+
 struct env_entry {
 	const char *name;
 	const char *value; /* NULL: passed from the caller; CAVE_ENV_WORKSPACE_BYTE stands for the workspace */
@@ -66,8 +76,10 @@ struct policy {
 	bool bare;
 	struct sys_result refused, unknown;
 
-	const struct node *const *expectation; /* N_EXPECTATION */
+	const struct node *const *expectation; /* N_EXPECTATION about system calls */
 	size_t nexpectations;
+	const struct connect_expectation *connect;
+	size_t nconnects;
 };
 
 static inline bool policy_has_arch(const struct policy *p, unsigned arch)

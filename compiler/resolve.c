@@ -263,6 +263,8 @@ bool resolver_finish(struct resolver *r)
 	p->nsys_rules = r->nsys_rules;
 	p->expectation = r->expectation;
 	p->nexpectations = r->nexpectations;
+	p->connect = r->connect;
+	p->nconnects = r->nconnects;
 	p->base_files = !r->base_files.at.file || strcmp(r->base_files.value, "none") != 0;
 	p->base_syscalls = !r->base_syscalls.at.file || strcmp(r->base_syscalls.value, "none") != 0;
 	if (r->network.at.file && p->nnet_rules)

@@ -56,6 +56,8 @@ struct resolver {
 	size_t nsys_rules, sys_cap;
 	const struct node **expectation;
 	size_t nexpectations, expectation_cap;
+	struct connect_expectation *connect;
+	size_t nconnects, connect_cap;
 };
 
 /* Resolves the statements of profile file number `file`.  Returns false if any error was recorded. */

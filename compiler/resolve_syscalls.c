@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscalls { … }, filter NAME { … } and expect { … }: the lines are checked here; they are resolved to clauses, together
- * with the base set, when the network grants are known.
+ * syscalls { … } and filter NAME { … }: the lines are checked here; they are resolved to clauses, together with the
+ * base set, when the network grants are known.
  */
 #include <errno.h>
 #include <string.h>
@@ -100,30 +100,5 @@ void resolve_filter(struct resolver *r, const struct node *statement)
 			set_outcome(r, n, &r->policy->unknown, &unknown);
 		else
 			add_rule(r, n);
-	}
-}
-
-/* --- expectations --------------------------------------------------------------------------------- */
-
-static bool is_word(const struct node *n, const char *word)
-{
-	return n && n->kind == N_WORD && strcmp(n->text, word) == 0;
-}
-
-void resolve_expect(struct resolver *r, const struct node *statement)
-{
-	for (const struct node *n = statement->kids; n; n = n->next) {
-		unsigned before = r->diags->errors;
-
-		if (strcmp(n->text, "allow") != 0 && strcmp(n->text, "deny") != 0)
-			diag_note(r->diags,
-				  diag_error(r->diags, CAVE_UNKNOWN_NAME, n->name, "'%s' is no expectation", n->text),
-				  nowhere, "write: allow …, or: deny …");
-		else if (!is_word(n->kids, "syscall"))
-			unsupported(r, n->kids->at, "expectations of anything but system calls are");
-		else
-			syscalls_check_expectation(r->diags, r->policy, n);
-		if (r->diags->errors == before)
-			*ARENA_PUSH(r->arena, r->expectation, r->nexpectations, r->expectation_cap) = n;
 	}
 }

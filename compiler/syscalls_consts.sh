@@ -53,7 +53,7 @@ families="$families|SEEK|SEM|SFD|SHM|SHUT|SIG|SIO[A-Z]*|SO|SOCK|SOL|SPLICE_F|STA
 families="$families|TCP|TFD|TIMER|TIO[A-Z]*|TUN[A-Z]*|UDP|UFFD|UFFDIO|UMOUNT|VT|KD[A-Z]*|W|XATTR|LO|NLM|NETLINK|SIGEV|F|S"
 pattern="([RX]_OK|($families)_[A-Z0-9_]*|S_I[A-Z]*|SIG[A-Z0-9]+|FIO[A-Z]+|FI[A-Z]+|SIO[A-Z0-9]+|TC[A-Z0-9]+|TIO[A-Z0-9]+"
 pattern="$pattern|TUN[A-Z]+|BLK[A-Z0-9]+|KD[A-Z]+|VT_[A-Z]+|WNOHANG|WUNTRACED|WSTOPPED|WEXITED|WCONTINUED|WNOWAIT|CSIGNAL"
-pattern="$pattern|[A-Z]+_IMPLIES_[A-Z]+|WHOLE_SECONDS|STICKY_TIMEOUTS|SHORT_INODE|MMAP_PAGE_ZERO|READ_IMPLIES_EXEC)"
+pattern="$pattern|[A-Z]+_IMPLIES_[A-Z]+|UNAME26|WHOLE_SECONDS|STICKY_TIMEOUTS|SHORT_INODE|MMAP_PAGE_ZERO|READ_IMPLIES_EXEC)"
 
 headers='asm/fcntl asm/ioctls asm/mman asm/poll asm/resource asm/signal asm/socket asm/stat asm/termbits linux/aio_abi linux/bpf
 linux/close_range linux/eventfd linux/eventpoll linux/falloc linux/fadvise linux/fanotify linux/fcntl linux/fiemap linux/fs
