@@ -376,26 +376,29 @@ static bool join(struct arena *a, const struct alternative *x, const struct alte
 	test = ARENA_ARRAY(a, x->n, struct sys_test);
 	memcpy(test, x->test, x->n * sizeof *test);
 	test[differs] = either;
-	*joined = (struct alternative){ test, x->n };
-	*joined = normal_tests(a, joined);
+	*joined = normal_tests(a, &(struct alternative){ test, x->n });
 	return true;
 }
 
-/* Looks for one pair that can be one; the second of it goes. */
-static bool shorten(struct arena *a, struct list *l)
+/* Takes into item `i` what of those after it is covered, or can be joined; the rest keep their order. */
+static bool absorb(struct arena *a, struct list *l, size_t i)
 {
-	for (size_t i = 0; i < l->n; i++)
-		for (size_t j = 0; j < l->n; j++) {
-			struct alternative both = l->item[i];
+	size_t kept = i + 1;
 
-			if (i == j || !(alternative_covers(&l->item[i], &l->item[j]) ||
-					join(a, &l->item[i], &l->item[j], &both)))
-				continue;
-			l->item[i] = both;
-			l->item[j] = l->item[--l->n];
-			return true;
-		}
-	return false;
+	for (size_t j = i + 1; j < l->n; j++) {
+		struct alternative *x = &l->item[i], *y = &l->item[j];
+
+		if (alternative_covers(x, y) || join(a, x, y, x))
+			continue;
+		if (alternative_covers(y, x))
+			*x = *y;
+		else
+			l->item[kept++] = *y;
+	}
+	if (kept == l->n)
+		return false;
+	l->n = kept;
+	return true;
 }
 
 struct alternatives alternatives_normal(struct arena *a, struct alternatives alt)
@@ -409,10 +412,12 @@ struct alternatives alternatives_normal(struct arena *a, struct alternatives alt
 			push(a, &l, x);
 	}
 	/* From one order to begin with, so that the pairs are met in one order. */
-	do {
-		if (l.n)
-			qsort(l.item, l.n, sizeof *l.item, compare_alternatives);
-	} while (shorten(a, &l));
+	for (bool changed = true; changed && l.n;) {
+		changed = false;
+		qsort(l.item, l.n, sizeof *l.item, compare_alternatives);
+		for (size_t i = 0; i < l.n; i++)
+			changed |= absorb(a, &l, i);
+	}
 	return (struct alternatives){ l.item, l.n };
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUES_MAX = 1 << 16, RUNS_MAX = 1 << 23 };
+enum { VALUES_MAX = 1 << 14, RUNS_MAX = 1 << 21 };
 
 const uint32_t sample_token[6] = { 0x11c0ffee, 0x22c0ffee, 0x33c0ffee, 0x44c0ffee, 0x55c0ffee, 0x66c0ffee };
 
@@ -324,7 +324,7 @@ struct values word_values(const struct filter_view *p, const struct marks *m)
 	add_value(p, &all, 0);
 	if (m->n)
 		add_value(p, &all, UINT32_MAX);
-	for (size_t i = 0; i < m->n; i++)
+	for (size_t i = 0; i < m->n && all.n <= VALUES_MAX; i++)
 		if (m->item[i].mask != UINT32_MAX && m->item[i].mask != 0 && !mask_seen(m, i))
 			combine_mask(p, &all, m, i);
 	for (size_t i = 0; i < m->n; i++)

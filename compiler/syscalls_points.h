@@ -64,6 +64,7 @@ void points_of_filter(const struct filter_view *p, uint32_t nr, struct marks m[W
 
 /*
  * What to try for a word: each mask's values crossed with the others', on zeros and on ones; the whole ones as is.
+ * Incomplete if that is more than explore() takes.
  */
 struct values word_values(const struct filter_view *p, const struct marks *m);
 void add_value(const struct filter_view *p, struct values *v, uint32_t value);

@@ -217,7 +217,14 @@ static bool too_many(const struct proof *p, const struct sys_call *call)
 	struct diag *e = diag_error(p->diags, CAVE_UNSUPPORTED, nowhere,
 				    "the conditions on %s combine too many values to be proved", call->name);
 
-	diag_note(p->diags, e, nowhere, "fewer arguments in one condition, or fewer masks on one argument, are less");
+	for (size_t i = 0; i < call->nclauses; i++)
+		if (call->clause[i].line) {
+			const struct source_line *l = &p->diags->sources->line[call->clause[i].line];
+
+			diag_note(p->diags, e, nowhere, "one of them is in %s, line %u", l->file, l->number);
+			break;
+		}
+	diag_note(p->diags, e, nowhere, "fewer masks on one argument, or fewer arguments in one condition, make less");
 	return false;
 }
 

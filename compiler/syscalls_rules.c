@@ -153,12 +153,21 @@ static void check_own_exec(struct diags *d, const struct node *item, struct sys_
 			   item->text[0] == '@' ? " has execve as a member" : "execve");
 }
 
+/* seccomp_uprobe_exception, kernel/seccomp.c, from Linux 6.14 on; made by anybody else they do nothing. */
+static bool never_asked(const struct syscall_row *row)
+{
+	return strcmp(row->name, "uprobe") == 0 || strcmp(row->name, "uretprobe") == 0;
+}
+
 static void check_row(struct diags *d, struct policy *p, const struct node *item, const struct syscall_row *row,
 		      struct sys_result result)
 {
 	bool allow = result.action == SYS_ALLOW || result.action == SYS_ALLOW_LOGGED;
 
-	if (!allow && is_own_exec(p, row))
+	if (!allow && never_asked(row) && item->text[0] != '@')
+		diag_remark(d, item->name, "the kernel asks no filter about %s: it returns from an operator's probe, and does "
+			    "nothing for anybody else", row->name);
+	else if (!allow && is_own_exec(p, row))
 		check_own_exec(d, item, result);
 	else if (allow && !p->bare)
 		check_grant(d, p, item, row, result);
@@ -593,12 +602,19 @@ static void apply_rule(struct resolution *r, const struct node *rule)
 /* --- normal form -------------------------------------------------------------------------------- */
 
 /* The line of the first clause with this result that means no more than `x`. */
-static line_id line_of(const struct clauses *c, struct sys_result result, const struct alternative *x)
+static line_id line_of(struct resolution *r, const struct clauses *c, struct sys_result result,
+		       const struct alternative *x)
 {
-	for (size_t i = 0; i < c->n; i++)
-		if (same_result(c->item[i].result, result) &&
-		    alternative_covers(x, &(struct alternative){ c->item[i].test, c->item[i].ntests }))
+	for (size_t i = 0; i < c->n; i++) {
+		struct alternative own = { c->item[i].test, c->item[i].ntests };
+		struct alternatives alt = { &own, 1 };
+
+		if (!c->item[i].line || !same_result(c->item[i].result, result))
+			continue;
+		alt = alternatives_normal(r->arena, alt);
+		if (alt.n && alternative_covers(x, &alt.item[0]))
 			return c->item[i].line;
+	}
 	return 0;
 }
 
@@ -614,7 +630,7 @@ static void normal_result(struct resolution *r, const struct clauses *c, struct 
 	alt = alternatives_normal(r->arena, alt);
 	for (size_t i = 0; i < alt.n; i++)
 		add_clause(r, to, (struct sys_clause){ result, alt.item[i].test, alt.item[i].n,
-						       line_of(c, result, &alt.item[i]) });
+						       line_of(r, c, result, &alt.item[i]) });
 }
 
 static int compare_results(const void *a, const void *b)
