@@ -179,7 +179,7 @@ static bool some_value(struct search *s, uint64_t known, uint64_t bit)
 		if (e == 0)
 			return false;
 		all &= e == 2;
-		matters |= (s->test[i]->mask & bit) != 0;
+		matters |= e == 1 && (s->test[i]->mask & bit) != 0;
 	}
 	if (all || !bit)
 		return all;
