@@ -50,7 +50,7 @@ static void list_members(const char *group, FILE *to)
 		for (unsigned a = 0; a < SYS_ARCHES; a++)
 			list_number(to, rows[i].nr[a]);
 		if (syscall_grant(&rows[i], &promise) == GRANT_NEVER)
-			fprintf(to, "  no profile can grant it: %s", promise);
+			fprintf(to, "  no profile can grant it whole: %s", promise);
 		fputc('\n', to);
 	}
 }

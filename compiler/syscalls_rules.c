@@ -121,7 +121,7 @@ static void check_plain_grant(struct diags *d, const struct node *item, const st
 	struct diag *e = diag_error(d, CAVE_CONTRADICTION, item->name, "%s%s%s cannot be allowed: %s",
 				    group ? item->text : "", group ? ": its member " : "", row->name, promise);
 
-	diag_note(d, e, nowhere, "no profile can grant it; what the base set allows of it stays as it is");
+	diag_note(d, e, nowhere, "no profile can grant it whole; what the base set allows of it stays as it is");
 }
 
 static void check_grant(struct diags *d, struct policy *p, const struct node *item, const struct syscall_row *row,
