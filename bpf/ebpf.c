@@ -2,11 +2,13 @@
 /*
  * An interpreter of the part of eBPF that the egress programs use, and its checker.
  *
- * What an instruction means is in the kernel's Documentation/bpf/standardization/instruction-set.rst.  Values
- * carry their kind, as in the verifier: a number, the context, or a place in the stack.
+ * What an instruction means is in the kernel's
+ * Documentation/bpf/standardization/instruction-set.rst.  Values carry their kind, as in the
+ * verifier: a number, the context, or a place in the stack.
  */
 #include "bpf/vm.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { STACK_SIZE = 64, MAX_HELPER_SIZE = 64 };
@@ -14,13 +16,14 @@ enum { STACK_SIZE = 64, MAX_HELPER_SIZE = 64 };
 enum kind { UNSET, NUMBER, CONTEXT, STACK };
 
 struct machine {
-	uint64_t value[MAX_BPF_REG]; /* STACK: bytes below the frame pointer, as a negative number */
+	uint64_t
+		value[MAX_BPF_REG]; /* STACK: bytes below the frame pointer, as a negative number */
 	uint8_t kind[MAX_BPF_REG];
 	uint8_t stack[STACK_SIZE];
 	uint64_t written; /* which bytes of the stack hold something */
 };
 
-/* --- checking ------------------------------------------------------------------------------------ */
+/* --- checking ------------------------------------------------------------- */
 
 static bool check_jump(const struct bpf_insn *insn, size_t n, size_t at)
 {
@@ -46,7 +49,6 @@ static bool check_alu(const struct bpf_insn *insn)
 	if (insn->off || insn->dst_reg >= BPF_REG_10)
 		return false;
 	switch (insn->code) {
-	case BPF_ALU | BPF_MOV | BPF_X:
 	case BPF_ALU64 | BPF_MOV | BPF_X:
 		return insn->imm == 0;
 	case BPF_ALU | BPF_MOV | BPF_K:
@@ -99,6 +101,32 @@ static bool check_insn(const struct bpf_insn *insn, size_t n, size_t at)
 	}
 }
 
+/* Marks what can run after instruction `at`; what lies before it has been seen. */
+static void mark_next(const struct bpf_insn *insn, size_t at, bool *reached)
+{
+	bool jumps = BPF_CLASS(insn[at].code) == BPF_JMP32 || insn[at].code == (BPF_JMP | BPF_JA);
+
+	if (jumps)
+		reached[at + 1 + (size_t)insn[at].off] = true;
+	if (insn[at].code != (BPF_JMP | BPF_JA) && insn[at].code != (BPF_JMP | BPF_EXIT))
+		reached[at + 1] = true;
+}
+
+/* Instructions that cannot be reached are refused at load (check_cfg, kernel/bpf/verifier.c). */
+static size_t first_unreachable(const struct bpf_insn *insn, size_t n)
+{
+	bool *reached = calloc(n + 1, sizeof *reached);
+	size_t at = 0;
+
+	if (!reached)
+		return 0;
+	reached[0] = true;
+	for (; at < n && reached[at]; at++)
+		mark_next(insn, at, reached);
+	free(reached);
+	return at;
+}
+
 bool ebpf_check(const struct bpf_insn *insn, size_t n, size_t *bad)
 {
 	size_t at = 0;
@@ -106,13 +134,16 @@ bool ebpf_check(const struct bpf_insn *insn, size_t n, size_t *bad)
 	while (at < n && check_insn(&insn[at], n, at))
 		at++;
 	/* All jumps go forward, so a program that ends in exit ends there at the latest. */
-	if (n && at == n && insn[n - 1].code == (BPF_JMP | BPF_EXIT))
-		return true;
+	if (n && at == n && insn[n - 1].code == (BPF_JMP | BPF_EXIT)) {
+		at = first_unreachable(insn, n);
+		if (at == n)
+			return true;
+	}
 	*bad = at < n ? at : n ? n - 1 : 0;
 	return false;
 }
 
-/* --- memory -------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------- */
 
 static unsigned size_of(uint8_t code)
 {
@@ -134,7 +165,10 @@ static uint64_t read_memory(const void *from, unsigned size)
 	return w;
 }
 
-/* The bytes [offset, offset + size) of the stack, offset negative: as bits of `written`; 0 if outside. */
+/*
+ * The bytes [offset, offset + size) of the stack, offset negative: as bits of `written`; 0 if
+ * outside.
+ */
 static uint64_t stack_bytes(int64_t offset, unsigned size)
 {
 	uint64_t bits = size >= 64 ? UINT64_MAX : ((uint64_t)1 << size) - 1;
@@ -227,7 +261,7 @@ static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 	return true;
 }
 
-/* --- computing ----------------------------------------------------------------------------------- */
+/* --- computing ------------------------------------------------------------ */
 
 static uint64_t host_order(uint64_t value, int bits)
 {
@@ -259,12 +293,6 @@ static inline bool alu(struct machine *m, const struct bpf_insn *insn)
 			return false;
 		*dst = m->value[insn->src_reg];
 		*kind = m->kind[insn->src_reg];
-		return true;
-	case BPF_ALU | BPF_MOV | BPF_X:
-		if (m->kind[insn->src_reg] != NUMBER)
-			return false;
-		*dst = (uint32_t)m->value[insn->src_reg];
-		*kind = NUMBER;
 		return true;
 	case BPF_ALU | BPF_AND | BPF_K:
 		if (*kind != NUMBER)
@@ -310,7 +338,8 @@ static inline bool step(struct machine *m, const struct bpf_insn *insn, struct e
 	}
 }
 
-bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result, size_t *steps)
+bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result,
+	      size_t *steps)
 {
 	struct machine m;
 	size_t count = 0;

@@ -2,9 +2,9 @@
 /*
  * The egress programs, one per hook.  What each decides is in docs/egress.md.
  *
- * Registers: R6 the context, R7 the port, R8 an IPv4 address, R2-R5 an IPv6 address, R0 the protocol; all
- * numbers in host order once judged.  The artefact is for little-endian machines, so network-order constants
- * are written as such a machine loads them.
+ * Registers: R6 the context, R7 the port, R8 an IPv4 address, R2-R5 an IPv6 address, R0 the
+ * protocol; all numbers in host order once judged.  The artefact is for little-endian machines, so
+ * network-order constants are written as such a machine loads them.
  */
 #include "bpf/program.h"
 
@@ -58,7 +58,7 @@ struct hook_gen {
 #define SOCK_ADDR(field) ((int16_t)offsetof(struct bpf_sock_addr, field))
 #define SKB(field) ((int16_t)offsetof(struct __sk_buff, field))
 
-/* --- judging a destination ----------------------------------------------------------------------- */
+/* --- judging a destination ------------------------------------------------ */
 
 static bool grants(const struct net_set *set, int proto)
 {
@@ -74,8 +74,8 @@ static asm_label ports_label(struct hook_gen *g, const struct net_interval *v)
 	return b->label;
 }
 
-static void add_segment(struct tree_segment *segment, size_t *n, enum net_family family, struct net_addr at,
-			asm_label leaf, line_id line)
+static void add_segment(struct tree_segment *segment, size_t *n, enum net_family family,
+			struct net_addr at, asm_label leaf, line_id line)
 {
 	struct tree_segment *t = &segment[(*n)++];
 
@@ -111,7 +111,8 @@ static void judge_address(struct hook_gen *g, int proto, enum net_family family)
 		wrapped = family == NET_V4 ? next.lo > UINT32_MAX : !next.lo && !next.hi;
 	}
 	if (!wrapped)
-		add_segment(segment, &n, family, next, g->deny, c->n ? c->interval[c->n - 1].line : 0);
+		add_segment(segment, &n, family, next, g->deny,
+			    c->n ? c->interval[c->n - 1].line : 0);
 	if (family == NET_V4)
 		tree_emit(&g->s, addr4_reg, 1, segment, n);
 	else
@@ -130,7 +131,10 @@ static bool same_cell(const struct net_cell *a, const struct net_cell *b)
 	return true;
 }
 
-/* The address in registers is judged by the protocol in PROTO; one tree does for both if they reach the same. */
+/*
+ * The address in registers is judged by the protocol in PROTO; one tree does for both if they reach
+ * the same.
+ */
 static void judge(struct hook_gen *g, enum net_family family)
 {
 	static const uint32_t number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
@@ -176,8 +180,10 @@ static void emit_ports(struct hook_gen *g, const struct net_portset *p, line_id 
 
 	for (size_t k = 0; k < p->n; k++) {
 		if (p->range[k].lo != next)
-			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, g->deny, line);
-		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, p->range[k].lo }, g->allow, line);
+			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, g->deny,
+				    line);
+		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, p->range[k].lo }, g->allow,
+			    line);
 		next = p->range[k].hi + 1u;
 	}
 	if (next <= UINT16_MAX)
@@ -196,7 +202,7 @@ static void emit_port_blocks(struct hook_gen *g)
 	}
 }
 
-/* --- connect and sendmsg ------------------------------------------------------------------------- */
+/* --- connect and sendmsg -------------------------------------------------- */
 
 static void jump_if(struct hook_gen *g, uint8_t op, uint8_t reg, uint32_t imm, asm_label to)
 {
@@ -218,9 +224,9 @@ static void load_sock_addr(struct hook_gen *g)
 }
 
 /*
- * A datagram sent with ancillary data on a connected socket names no address: the hook then sees zeroes
- * (__cgroup_bpf_run_filter_sock_addr, kernel/bpf/cgroup.c), which the kernel lets nobody write.  Its peer was
- * judged when the socket was connected.
+ * A datagram sent with ancillary data on a connected socket names no address: the hook then sees
+ * zeroes (__cgroup_bpf_run_filter_sock_addr, kernel/bpf/cgroup.c), which the kernel lets nobody
+ * write.  Its peer was judged when the socket was connected.
  */
 static void allow_connected(struct hook_gen *g, enum net_family family)
 {
@@ -261,8 +267,8 @@ static void load_words(struct hook_gen *g, int16_t field)
 }
 
 /*
- * Judges the address in R2-R5, in network order: as IPv4 if it is mapped.  With `field`, the unspecified
- * address is replaced by loopback there, as the kernel would do after the hook.
+ * Judges the address in R2-R5, in network order: as IPv4 if it is mapped.  With `field`, the
+ * unspecified address is replaced by loopback there, as the kernel would do after the hook.
  */
 static void judge_words(struct hook_gen *g, int16_t field, asm_label mapped)
 {
@@ -272,8 +278,7 @@ static void judge_words(struct hook_gen *g, int16_t field, asm_label mapped)
 	jump_if(g, BPF_JNE, addr6_reg[1], 0, native);
 	jump_if(g, BPF_JEQ, addr6_reg[2], 0, unspecified);
 	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
-	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_MOV | BPF_X,
-					   .dst_reg = ADDR4, .src_reg = addr6_reg[3] });
+	asm_move(&g->s, ADDR4, addr6_reg[3]);
 	if (field) {
 		jump_if(g, BPF_JNE, ADDR4, 0, mapped);
 		set_field(g, ADDR4, RAW_LOOPBACK4, (int16_t)(field + 12));
@@ -320,7 +325,7 @@ static void gen_sendmsg6(struct hook_gen *g)
 	gen_destination6(g, true);
 }
 
-/* --- bind and socket ----------------------------------------------------------------------------- */
+/* --- bind and socket ------------------------------------------------------ */
 
 /* Refuses protocols that are not granted. */
 static void require_proto(struct hook_gen *g)
@@ -362,8 +367,7 @@ static void gen_bind6(struct hook_gen *g)
 	jump_if(g, BPF_JNE, addr6_reg[0], 0, native);
 	jump_if(g, BPF_JNE, addr6_reg[1], 0, native);
 	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
-	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_MOV | BPF_X,
-					   .dst_reg = ADDR4, .src_reg = addr6_reg[3] });
+	asm_move(&g->s, ADDR4, addr6_reg[3]);
 	require_unicast4(g);
 	asm_place(&g->s, native);
 	asm_host_order(&g->s, addr6_reg[0], 32);
@@ -380,7 +384,9 @@ static void allow_socket(struct hook_gen *g, uint32_t type, uint32_t protocol)
 	asm_place(&g->s, other);
 }
 
-/* Protocol 0 has been replaced by the type's own when this runs (inet_create, net/ipv4/af_inet.c). */
+/*
+ * Protocol 0 has been replaced by the type's own when this runs (inet_create, net/ipv4/af_inet.c).
+ */
 static void gen_sock_create(struct hook_gen *g)
 {
 	asm_label inet = asm_new_label(&g->s);
@@ -398,7 +404,7 @@ static void gen_sock_create(struct hook_gen *g)
 	asm_goto(&g->s, g->deny);
 }
 
-/* --- packets ------------------------------------------------------------------------------------- */
+/* --- packets -------------------------------------------------------------- */
 
 /* bpf_skb_load_bytes(ctx, offset, stack + to, size); a packet that is shorter is refused. */
 static void load_bytes(struct hook_gen *g, uint32_t offset, int16_t to, uint32_t size)
@@ -406,17 +412,18 @@ static void load_bytes(struct hook_gen *g, uint32_t offset, int16_t to, uint32_t
 	asm_move(&g->s, BPF_REG_1, CTX);
 	asm_set(&g->s, BPF_REG_2, offset);
 	asm_move(&g->s, BPF_REG_3, BPF_REG_10);
-	asm_emit(&g->s, (struct bpf_insn){
-				.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_3, .imm = to });
+	asm_alu(&g->s, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, (uint32_t)to);
 	asm_set(&g->s, BPF_REG_4, size);
-	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_skb_load_bytes });
+	asm_emit(&g->s,
+		 (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_skb_load_bytes });
 	jump_if(g, BPF_JNE, BPF_REG_0, 0, g->deny);
 }
 
 /*
- * Loads the network header.  IPv4 goes on below, IPv6 at `six`; anything else, IPv4 with options (source
- * routes) and IPv4 fragments are refused.  The hook sees a datagram before it is cut and after it is whole
- * again (ip_finish_output, net/ipv4/ip_output.c; ip_local_deliver, net/ipv4/ip_input.c).
+ * Loads the network header.  IPv4 goes on below, IPv6 at `six`; anything else, IPv4 with options
+ * (source routes) and IPv4 fragments are refused.  The hook sees a datagram before it is cut and
+ * after it is whole again (ip_finish_output, net/ipv4/ip_output.c; ip_local_deliver,
+ * net/ipv4/ip_input.c).
  */
 static void load_header(struct hook_gen *g, asm_label six)
 {
@@ -426,32 +433,31 @@ static void load_header(struct hook_gen *g, asm_label six)
 	load_bytes(g, 0, HEADER, HEADER_SIZE);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
 	jump_if(g, BPF_JEQ, BPF_REG_1, 0x45, four);
-	asm_emit(&g->s, (struct bpf_insn){
-				.code = BPF_ALU | BPF_AND | BPF_K, .dst_reg = BPF_REG_1, .imm = 0xf0 });
+	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, 0xf0);
 	jump_if(g, BPF_JEQ, BPF_REG_1, 0x60, six);
 	asm_goto(&g->s, g->deny);
 	asm_place(&g->s, four);
 	asm_load(&g->s, BPF_H, BPF_REG_1, BPF_REG_10, HEADER + 6);
-	asm_emit(&g->s, (struct bpf_insn){
-				.code = BPF_ALU | BPF_AND | BPF_K, .dst_reg = BPF_REG_1, .imm = RAW_FRAGMENT });
+	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, RAW_FRAGMENT);
 	jump_if(g, BPF_JNE, BPF_REG_1, 0, g->deny);
 }
 
 /*
- * A packet that leaves: TCP or UDP without anything that re-aims it, from a socket whose peer is granted.  The
- * packet's own destination is not judged: the host's firewall may have translated it by now (the resolver
- * of container engines is reached in that way).
+ * A packet that leaves: TCP or UDP without anything that re-aims it, from a socket whose peer is
+ * granted.  The packet's own destination is not judged: the host's firewall may have translated it
+ * by now (the resolver of container engines is reached in that way).
  */
 static void gen_egress(struct hook_gen *g)
 {
-	asm_label six = asm_new_label(&g->s), peer = asm_new_label(&g->s), inet6 = asm_new_label(&g->s);
+	asm_label six = asm_new_label(&g->s), peer = asm_new_label(&g->s),
+		  inet6 = asm_new_label(&g->s);
 	asm_label connected = asm_new_label(&g->s), mapped = asm_new_label(&g->s);
 
 	load_header(g, six);
 	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
 	asm_goto(&g->s, peer);
 	asm_place(&g->s, six);
-	/* Any extension header - a routing header above all - stands here as a protocol of its own. */
+	/* Any extension header, a routing header above all, stands here as a protocol of its own. */
 	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 6);
 	asm_place(&g->s, peer);
 	require_proto(g);
@@ -476,8 +482,7 @@ static void refuse_syn(struct hook_gen *g, uint32_t header)
 {
 	load_bytes(g, header + TCP_FLAGS, EXTRA, 1);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, EXTRA);
-	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_AND | BPF_K,
-					   .dst_reg = BPF_REG_1, .imm = TCP_SYN | TCP_ACK });
+	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, TCP_SYN | TCP_ACK);
 	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN, g->deny);
 	asm_goto(&g->s, g->allow);
 }
@@ -526,13 +531,17 @@ static void gen_ingress(struct hook_gen *g)
 	judge6(g);
 }
 
-/* --- all of them --------------------------------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------- */
 
 static void (*const generator[CAVE_HOOK_COUNT])(struct hook_gen *g) = {
-	[CAVE_HOOK_CONNECT4] = gen_connect4,	   [CAVE_HOOK_CONNECT6] = gen_connect6,
-	[CAVE_HOOK_SENDMSG4] = gen_sendmsg4,	   [CAVE_HOOK_SENDMSG6] = gen_sendmsg6,
-	[CAVE_HOOK_BIND4] = gen_bind4,		   [CAVE_HOOK_BIND6] = gen_bind6,
-	[CAVE_HOOK_SOCK_CREATE] = gen_sock_create, [CAVE_HOOK_EGRESS] = gen_egress,
+	[CAVE_HOOK_CONNECT4] = gen_connect4,
+	[CAVE_HOOK_CONNECT6] = gen_connect6,
+	[CAVE_HOOK_SENDMSG4] = gen_sendmsg4,
+	[CAVE_HOOK_SENDMSG6] = gen_sendmsg6,
+	[CAVE_HOOK_BIND4] = gen_bind4,
+	[CAVE_HOOK_BIND6] = gen_bind6,
+	[CAVE_HOOK_SOCK_CREATE] = gen_sock_create,
+	[CAVE_HOOK_EGRESS] = gen_egress,
 	[CAVE_HOOK_INGRESS] = gen_ingress,
 };
 
@@ -545,7 +554,9 @@ static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_
 	g.allow = asm_new_label(&g.s);
 	g.deny = asm_new_label(&g.s);
 	g.ports = ARENA_ARRAY(a, set->nportsets + 1, struct ports_block);
-	generator[hook](&g);
+	/* Where nothing is reached nothing is asked: the kernel takes no code that cannot be run. */
+	if (grants(set, NET_TCP) || grants(set, NET_UDP))
+		generator[hook](&g);
 	emit_port_blocks(&g);
 	if (asm_is_used(&g.s, g.allow)) {
 		asm_place(&g.s, g.allow);

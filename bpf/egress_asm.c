@@ -68,7 +68,8 @@ static void lay_stones(struct assembler *s)
 {
 	size_t begin = s->n;
 
-	for (; s->oldest < s->nfixups && begin - s->fixup[s->oldest].insn >= STONE_AGE; s->oldest++) {
+	for (; s->oldest < s->nfixups && begin - s->fixup[s->oldest].insn >= STONE_AGE;
+	     s->oldest++) {
 		asm_label label = s->fixup[s->oldest].label;
 
 		if (s->fixup[s->oldest].landed)
@@ -89,30 +90,42 @@ void asm_goto(struct assembler *s, asm_label label)
 
 void asm_load(struct assembler *s, uint8_t size, uint8_t dst, uint8_t src, int16_t offset)
 {
-	asm_emit(s, (struct bpf_insn){
-			    .code = BPF_LDX | BPF_MEM | size, .dst_reg = dst, .src_reg = src, .off = offset });
+	asm_emit(s, (struct bpf_insn){ .code = BPF_LDX | BPF_MEM | size,
+				       .dst_reg = dst,
+				       .src_reg = src,
+				       .off = offset });
 }
 
 void asm_store(struct assembler *s, uint8_t size, uint8_t dst, int16_t offset, uint8_t src)
 {
-	asm_emit(s, (struct bpf_insn){
-			    .code = BPF_STX | BPF_MEM | size, .dst_reg = dst, .src_reg = src, .off = offset });
+	asm_emit(s, (struct bpf_insn){ .code = BPF_STX | BPF_MEM | size,
+				       .dst_reg = dst,
+				       .src_reg = src,
+				       .off = offset });
 }
 
 void asm_move(struct assembler *s, uint8_t dst, uint8_t src)
 {
-	asm_emit(s, (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = dst, .src_reg = src });
+	asm_emit(s, (struct bpf_insn){
+			    .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = dst, .src_reg = src });
+}
+
+void asm_alu(struct assembler *s, uint8_t code, uint8_t dst, uint32_t imm)
+{
+	asm_emit(s, (struct bpf_insn){ .code = code, .dst_reg = dst, .imm = (int32_t)imm });
 }
 
 void asm_set(struct assembler *s, uint8_t dst, uint32_t value)
 {
-	asm_emit(s, (struct bpf_insn){
-			    .code = BPF_ALU | BPF_MOV | BPF_K, .dst_reg = dst, .imm = (int32_t)value });
+	asm_emit(s, (struct bpf_insn){ .code = BPF_ALU | BPF_MOV | BPF_K,
+				       .dst_reg = dst,
+				       .imm = (int32_t)value });
 }
 
 void asm_host_order(struct assembler *s, uint8_t reg, int bits)
 {
-	asm_emit(s, (struct bpf_insn){ .code = BPF_ALU | BPF_END | BPF_TO_BE, .dst_reg = reg, .imm = bits });
+	asm_emit(s, (struct bpf_insn){
+			    .code = BPF_ALU | BPF_END | BPF_TO_BE, .dst_reg = reg, .imm = bits });
 }
 
 void asm_return(struct assembler *s, uint32_t value)
@@ -121,7 +134,8 @@ void asm_return(struct assembler *s, uint32_t value)
 	asm_emit(s, (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT });
 }
 
-bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *out, struct gen_error *error)
+bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *out,
+		struct gen_error *error)
 {
 	static const char *const section[] = {
 #define X(symbol, name, prog_type, attach_type) name,
@@ -133,7 +147,8 @@ bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *o
 		*error = (struct gen_error){
 			.needed = s->farthest ? s->farthest : s->n,
 			.limit = s->farthest ? MAX_OFFSET : MAX_INSNS,
-			.detail = arena_printf(s->arena, s->farthest ? "a jump in %s" : "%s", section[hook]),
+			.detail = arena_printf(s->arena, s->farthest ? "a jump in %s" : "%s",
+					       section[hook]),
 		};
 		return false;
 	}

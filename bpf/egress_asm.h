@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An assembler for eBPF with labels.  Jumps go forward.  One whose label would come to lie out of reach of a
- * 16-bit offset is led over a stepping stone: a `ja` placed where nothing falls through.
+ * An assembler for eBPF with labels.  Jumps go forward.  One whose label would come to lie out of
+ * reach of a 16-bit offset is led over a stepping stone: a `ja` placed where nothing falls through.
  */
 #ifndef CAVE_BPF_EGRESS_ASM_H
 #define CAVE_BPF_EGRESS_ASM_H
@@ -58,14 +58,16 @@ void asm_goto(struct assembler *s, asm_label label);
 void asm_load(struct assembler *s, uint8_t size, uint8_t dst, uint8_t src, int16_t offset);
 void asm_store(struct assembler *s, uint8_t size, uint8_t dst, int16_t offset, uint8_t src);
 void asm_move(struct assembler *s, uint8_t dst, uint8_t src); /* 64 bits */
+void asm_alu(struct assembler *s, uint8_t code, uint8_t dst, uint32_t imm);
 void asm_set(struct assembler *s, uint8_t dst, uint32_t value); /* 32 bits, zero-extended */
 void asm_host_order(struct assembler *s, uint8_t reg, int bits); /* from network order */
 void asm_return(struct assembler *s, uint32_t value);
 
 /*
- * Hands over the program.  Returns false with *error set, and *out untouched, if it is longer than the kernel
- * takes.  Every label must have been placed.
+ * Hands over the program.  Returns false with *error set, and *out untouched, if it is longer than
+ * the kernel takes.  Every label must have been placed.
  */
-bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *out, struct gen_error *error);
+bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *out,
+		struct gen_error *error);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decision trees.  A word is decided by bisection over the values at which something changes; where something
- * changes within one value of the word, the next word decides.
+ * Decision trees.  A word is decided by bisection over the values at which something changes; where
+ * something changes within one value of the word, the next word decides.
  */
 #include "bpf/egress_tree.h"
 
 #include <string.h>
 
-/* From `start` of the current word on: a leaf, or the segments that the next words decide between. */
+/*
+ * From `start` of the current word on: a leaf, or the segments that the next words decide between.
+ */
 struct branch {
 	uint32_t start;
 	asm_label leaf;
@@ -27,9 +29,11 @@ struct tree {
 	unsigned words;
 };
 
-static void emit_word(const struct tree *t, unsigned word, const struct tree_segment *segment, size_t n);
+static void emit_word(const struct tree *t, unsigned word, const struct tree_segment *segment,
+		      size_t n);
 
-static void add_leaf(struct arena *a, struct branches *b, uint32_t start, const struct tree_segment *leaf)
+static void add_leaf(struct arena *a, struct branches *b, uint32_t start,
+		     const struct tree_segment *leaf)
 {
 	*ARENA_PUSH(a, b->item, b->n, b->cap) =
 		(struct branch){ .start = start, .leaf = leaf->leaf, .line = leaf->line };
@@ -45,11 +49,13 @@ static bool starts_whole(const struct tree *t, const struct tree_segment *segmen
 }
 
 /*
- * Adds the branches for the `n` segments that start within one value of the word; `before` is the one in force
- * when that value begins.  Returns true if the last of them is in force from the value's beginning on.
+ * Adds the branches for the `n` segments that start within one value of the word; `before` is the
+ * one in force when that value begins.  Returns true if the last of them is in force from the
+ * value's beginning on.
  */
 static bool add_value(const struct tree *t, unsigned word, struct branches *b,
-		      const struct tree_segment *before, const struct tree_segment *segment, size_t n)
+		      const struct tree_segment *before, const struct tree_segment *segment,
+		      size_t n)
 {
 	bool whole = starts_whole(t, segment, word);
 	struct tree_segment *within;
@@ -64,14 +70,16 @@ static bool add_value(const struct tree *t, unsigned word, struct branches *b,
 		within[0] = *before;
 	memcpy(within + head, segment, n * sizeof *segment);
 	memset(within[0].start, 0, sizeof within[0].start);
-	*ARENA_PUSH(t->s->arena, b->item, b->n, b->cap) = (struct branch){
-		.start = segment->start[word], .line = segment->line, .within = within, .nwithin = n + head
-	};
+	*ARENA_PUSH(t->s->arena, b->item, b->n,
+		    b->cap) = (struct branch){ .start = segment->start[word],
+					       .line = segment->line,
+					       .within = within,
+					       .nwithin = n + head };
 	return false;
 }
 
-static struct branches branches_of(const struct tree *t, unsigned word, const struct tree_segment *segment,
-				   size_t n)
+static struct branches branches_of(const struct tree *t, unsigned word,
+				   const struct tree_segment *segment, size_t n)
 {
 	struct branches b = { 0 };
 
@@ -105,7 +113,8 @@ static bool is_one_value(const struct branch *b, size_t n)
 	       b[2].start == b[1].start + 1;
 }
 
-static void compare(const struct tree *t, unsigned word, uint8_t op, const struct branch *b, asm_label to)
+static void compare(const struct tree *t, unsigned word, uint8_t op, const struct branch *b,
+		    asm_label to)
 {
 	t->s->current = b->line;
 	asm_jump(t->s, (uint8_t)(BPF_JMP32 | op | BPF_K), t->reg[word], b->start, to);
@@ -136,15 +145,16 @@ static void bisect(const struct tree *t, unsigned word, const struct branch *b, 
 	}
 }
 
-static void emit_word(const struct tree *t, unsigned word, const struct tree_segment *segment, size_t n)
+static void emit_word(const struct tree *t, unsigned word, const struct tree_segment *segment,
+		      size_t n)
 {
 	struct branches b = branches_of(t, word, segment, n);
 
 	bisect(t, word, b.item, b.n);
 }
 
-void tree_emit(struct assembler *s, const uint8_t *reg, unsigned words, const struct tree_segment *segment,
-	       size_t n)
+void tree_emit(struct assembler *s, const uint8_t *reg, unsigned words,
+	       const struct tree_segment *segment, size_t n)
 {
 	const struct tree t = { s, reg, words };
 	line_id outer = s->current;

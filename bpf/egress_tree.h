@@ -15,11 +15,11 @@ struct tree_segment {
 };
 
 /*
- * Emits code that compares the `words` registers, in host order and zero-extended, most significant first,
- * and goes to the leaf of the segment that they lie in.  The segments are in ascending order and the first
- * one starts at 0, so that every value has one.
+ * Emits code that compares the `words` registers, in host order and zero-extended, most significant
+ * first, and goes to the leaf of the segment that they lie in.  The segments are in ascending order
+ * and the first one starts at 0, so that every value has one.
  */
-void tree_emit(struct assembler *s, const uint8_t *reg, unsigned words, const struct tree_segment *segment,
-	       size_t n);
+void tree_emit(struct assembler *s, const uint8_t *reg, unsigned words,
+	       const struct tree_segment *segment, size_t n);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Addresses and lists of address ranges: the arithmetic under the set algebra and the measure.
  *
- * A range list is sorted, disjoint and not adjacent, so that equal sets have one form.  Lists hold addresses of
- * one family; nothing in them says which.
+ * A range list is sorted, disjoint and not adjacent, so that equal sets have one form.  Lists hold
+ * addresses of one family; nothing in them says which.
  */
 #ifndef CAVE_COMPILER_EGRESS_ADDR_H
 #define CAVE_COMPILER_EGRESS_ADDR_H

@@ -9,7 +9,10 @@
 struct addr_range carrier_range(enum carrier c)
 {
 	static const struct addr_range range[CARRIERS] = {
-		/* :: and ::1 are not carriers: the unspecified address and loopback (RFC 4291 2.5.3) */
+		/*
+		 * :: and ::1 are not carriers: the unspecified address and loopback (RFC 4291
+		 * 2.5.3)
+		 */
 		[CARRIER_COMPATIBLE] = { { 0, 2 }, { 0, UINT32_MAX } },
 		[CARRIER_NAT64] = { { NAT64_HI, 0 }, { NAT64_HI, UINT32_MAX } },
 		[CARRIER_6TO4] = { { SIX_TO_FOUR_HI, 0 }, { 0x2002ffffffffffffu, UINT64_MAX } },
@@ -36,7 +39,8 @@ bool carrier_of(enum carrier c, uint32_t lo, uint32_t hi, struct addr_range *out
 					    { SIX_TO_FOUR_HI | last << 16 | 0xffff, UINT64_MAX } };
 		return true;
 	case CARRIER_TEREDO:
-		*out = (struct addr_range){ { TEREDO_HI | first, 0 }, { TEREDO_HI | last, UINT64_MAX } };
+		*out = (struct addr_range){ { TEREDO_HI | first, 0 },
+					    { TEREDO_HI | last, UINT64_MAX } };
 		return true;
 	default:
 		return false;
@@ -47,12 +51,14 @@ struct addr_range carrier_teredo_client(struct net_addr block, uint32_t lo, uint
 {
 	uint64_t upper = block.lo & ~(uint64_t)UINT32_MAX;
 
-	return (struct addr_range){ { block.hi, upper | (uint32_t)~hi }, { block.hi, upper | (uint32_t)~lo } };
+	return (struct addr_range){ { block.hi, upper | (uint32_t)~hi },
+				    { block.hi, upper | (uint32_t)~lo } };
 }
 
 static void add_v4(struct arena *a, struct addr_ranges *v4, uint64_t lo, uint64_t hi)
 {
-	ranges_add(a, v4, (struct net_addr){ 0, (uint32_t)lo }, (struct net_addr){ 0, (uint32_t)hi });
+	ranges_add(a, v4, (struct net_addr){ 0, (uint32_t)lo },
+		   (struct net_addr){ 0, (uint32_t)hi });
 }
 
 /* The clients of [lo, hi]: low 32 bits, inverted; all of IPv4 as soon as one /96 is whole. */

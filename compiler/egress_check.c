@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a policy must not reach, asked of the finished set: too much of the world, a metadata address by
- * accident, addresses that carry IPv4 in no one way, and whole link-local or multicast ranges.
+ * What a policy must not reach, asked of the finished set: too much of the world, a metadata
+ * address by accident, addresses that carry IPv4 in no one way, and whole link-local or multicast
+ * ranges.
  */
 #include <inttypes.h>
 
@@ -14,7 +15,10 @@ enum {
 	TEREDO_BLOCKS = 64,
 };
 
-/* NAT64 prefixes of one's own may put the IPv4 address in any of several places (RFC 8215, RFC 6052). */
+/*
+ * NAT64 prefixes of one's own may put the IPv4 address in any of several places (RFC 8215, RFC
+ * 6052).
+ */
 static const struct addr_range LOCAL_NAT64 = { { 0x0064ff9b00010000u, 0 },
 					       { 0x0064ff9b0001ffffu, UINT64_MAX } };
 
@@ -29,7 +33,8 @@ static bool is_single(const struct net_operand *o)
 }
 
 /* The addresses of one family that the set reaches by any protocol and port. */
-static struct addr_ranges reached_by_any(struct arena *a, const struct net_set *set, enum net_family family)
+static struct addr_ranges reached_by_any(struct arena *a, const struct net_set *set,
+					 enum net_family family)
 {
 	struct addr_ranges all = { 0 };
 
@@ -44,8 +49,8 @@ static struct addr_ranges reached_by_any(struct arena *a, const struct net_set *
 }
 
 /* What an allow rule adds to the reach in one family. */
-static struct addr_ranges reached_by_rule(struct arena *a, const struct net_rule *r, enum net_family family,
-					  const struct addr_ranges *reached)
+static struct addr_ranges reached_by_rule(struct arena *a, const struct net_rule *r,
+					  enum net_family family, const struct addr_ranges *reached)
 {
 	struct addr_ranges to = { 0 }, except = { 0 };
 
@@ -61,7 +66,7 @@ static struct addr_ranges reached_by_rule(struct arena *a, const struct net_rule
 	return ranges_intersect(a, &to, reached);
 }
 
-/* --- unbounded ----------------------------------------------------------------------------------- */
+/* --- unbounded ------------------------------------------------------------ */
 
 struct reach {
 	uint64_t v4; /* globally reachable addresses, carried ones included */
@@ -93,7 +98,8 @@ static uint64_t count_networks(const struct addr_ranges *v6)
 	return n;
 }
 
-static struct reach measure(struct arena *a, const struct addr_ranges *v4, const struct addr_ranges *v6)
+static struct reach measure(struct arena *a, const struct addr_ranges *v4,
+			    const struct addr_ranges *v6)
 {
 	struct addr_ranges local4 = registry_not_global(a, NET_V4);
 	struct addr_ranges local6 = registry_not_global(a, NET_V6);
@@ -130,7 +136,10 @@ static const char *reach_text(struct arena *a, struct reach r)
 			    addr_count(r.v4).s, addr_count(r.v6).s);
 }
 
-/* The part of a rule's reach that lies in a family that is unbounded, in units of the bound's 2^-18. */
+/*
+ * The part of a rule's reach that lies in a family that is unbounded, in units of the bound's
+ * 2^-18.
+ */
 static uint64_t weight(struct reach whole, struct reach r)
 {
 	return (whole.v4 > BOUND_V4 ? r.v4 >> 2 : 0) + (whole.v6 > BOUND_V6 ? r.v6 : 0);
@@ -141,8 +150,9 @@ static bool contributes(struct reach whole, struct reach r)
 	return (whole.v4 > BOUND_V4 && r.v4) || (whole.v6 > BOUND_V6 && r.v6);
 }
 
-static void report_unbounded(struct diags *d, struct arena *a, const struct policy *p, struct reach whole,
-			     const struct addr_ranges *v4, const struct addr_ranges *v6)
+static void report_unbounded(struct diags *d, struct arena *a, const struct policy *p,
+			     struct reach whole, const struct addr_ranges *v4,
+			     const struct addr_ranges *v6)
 {
 	struct reach *part = ARENA_ARRAY(a, p->nnet_rules + 1, struct reach);
 	size_t largest = p->nnet_rules;
@@ -157,21 +167,24 @@ static void report_unbounded(struct diags *d, struct arena *a, const struct poli
 		r6 = reached_by_rule(a, &p->net_rule[i], NET_V6, v6);
 		part[i] = measure(a, &r4, &r6);
 		if (contributes(whole, part[i]) &&
-		    (largest == p->nnet_rules || weight(whole, part[i]) > weight(whole, part[largest])))
+		    (largest == p->nnet_rules ||
+		     weight(whole, part[i]) > weight(whole, part[largest])))
 			largest = i;
 	}
 	e = diag_error(d, CAVE_EGRESS_UNBOUNDED,
 		       largest < p->nnet_rules ? p->net_rule[largest].at : p->at,
 		       "the grants together reach %s, which is unbounded", reach_text(a, whole));
-	diag_note(d, e, (struct span){ 0 }, "at most %s IPv4 addresses and %s IPv6 /48 networks are bounded",
+	diag_note(d, e, (struct span){ 0 },
+		  "at most %s IPv4 addresses and %s IPv6 /48 networks are bounded",
 		  addr_count(BOUND_V4).s, addr_count(BOUND_V6).s);
 	for (size_t i = 0; i < p->nnet_rules; i++)
 		if (i != largest && contributes(whole, part[i]))
-			diag_note(d, e, p->net_rule[i].at, "this line reaches %s", reach_text(a, part[i]));
+			diag_note(d, e, p->net_rule[i].at, "this line reaches %s",
+				  reach_text(a, part[i]));
 }
 
-static bool check_bounded(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
-			  struct reach *whole)
+static bool check_bounded(struct diags *d, struct arena *a, const struct policy *p,
+			  const struct net_set *set, struct reach *whole)
 {
 	struct addr_ranges v4 = reached_by_any(a, set, NET_V4), v6 = reached_by_any(a, set, NET_V6);
 
@@ -182,7 +195,7 @@ static bool check_bounded(struct diags *d, struct arena *a, const struct policy 
 	return false;
 }
 
-/* --- metadata addresses -------------------------------------------------------------------------- */
+/* --- metadata addresses --------------------------------------------------- */
 
 /* Addresses that all reach one metadata service: itself, or what carries it. */
 struct metadata_range {
@@ -211,11 +224,13 @@ static void add_teredo_clients(struct arena *a, struct metadata_list *list, stru
 	struct addr_range teredo = carrier_range(CARRIER_TEREDO);
 	struct net_addr at = net_addr_cmp(r.lo, teredo.lo) < 0 ? teredo.lo : r.lo;
 
-	for (int i = 0; i < TEREDO_BLOCKS && addr_overlap((struct addr_range){ at, r.hi }, teredo); i++) {
+	for (int i = 0; i < TEREDO_BLOCKS && addr_overlap((struct addr_range){ at, r.hi }, teredo);
+	     i++) {
 		struct net_addr end = carrier_teredo_client(at, 0, UINT32_MAX).hi;
 
 		add_metadata(a, list, NET_V6,
-			     carrier_teredo_client(at, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo), m);
+			     carrier_teredo_client(at, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo),
+			     m);
 		if (net_addr_cmp(end, r.hi) >= 0)
 			return;
 		at = addr_next(end);
@@ -232,7 +247,8 @@ static struct metadata_list list_metadata(struct arena *a, const struct addr_ran
 
 		add_metadata(a, &list, m->family, (struct addr_range){ m->addr, m->addr }, m);
 		for (int c = 0; m->family == NET_V4 && c < CARRIERS; c++)
-			if (carrier_of((enum carrier)c, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo, &r))
+			if (carrier_of((enum carrier)c, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo,
+				       &r))
 				add_metadata(a, &list, NET_V6, r, m);
 		for (size_t k = 0; m->family == NET_V4 && k < v6->n; k++)
 			if (addr_overlap(v6->range[k], carrier_range(CARRIER_TEREDO)))
@@ -241,7 +257,10 @@ static struct metadata_list list_metadata(struct arena *a, const struct addr_ran
 	return list;
 }
 
-/* True if an allow of the protocol names addresses of `m` and nothing else, for the port. *end is the last such. */
+/*
+ * True if an allow of the protocol names addresses of `m` and nothing else, for the port. *end is
+ * the last such.
+ */
 static bool named(const struct policy *p, const struct metadata_range *m, int proto, unsigned port,
 		  unsigned *end)
 {
@@ -249,7 +268,8 @@ static bool named(const struct policy *p, const struct metadata_range *m, int pr
 		const struct net_rule *r = &p->net_rule[i];
 
 		for (size_t k = 0; r->allow && r->proto[proto] && k < r->nto; k++) {
-			if (r->to[k].family != m->family || !addr_within(operand_range(&r->to[k]), m->range))
+			if (r->to[k].family != m->family ||
+			    !addr_within(operand_range(&r->to[k]), m->range))
 				continue;
 			for (size_t j = 0; j < r->nports; j++) {
 				if (port < r->port[j].lo || port > r->port[j].hi)
@@ -266,14 +286,16 @@ static bool ports_named(const struct policy *p, const struct metadata_range *m, 
 			const struct net_portset *ports)
 {
 	for (size_t i = 0; i < ports->n; i++)
-		for (unsigned port = ports->range[i].lo, end; port <= ports->range[i].hi; port = end + 1)
+		for (unsigned port = ports->range[i].lo, end; port <= ports->range[i].hi;
+		     port = end + 1)
 			if (!named(p, m, proto, port, &end))
 				return false;
 	return true;
 }
 
 /* True if the set reaches `m` by some port that no allow names it alone for. */
-static bool is_exposed(const struct policy *p, const struct net_set *set, const struct metadata_range *m)
+static bool is_exposed(const struct policy *p, const struct net_set *set,
+		       const struct metadata_range *m)
 {
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
 		const struct net_cell *c = &set->cell[proto][m->family];
@@ -290,13 +312,15 @@ static bool is_exposed(const struct policy *p, const struct net_set *set, const 
 }
 
 /* True if the operand, less the excepts of its rule, takes in `m` beside other addresses. */
-static bool takes_in(const struct net_rule *r, const struct net_operand *o, const struct metadata_range *m)
+static bool takes_in(const struct net_rule *r, const struct net_operand *o,
+		     const struct metadata_range *m)
 {
 	if (o->family != m->family || !addr_overlap(operand_range(o), m->range) ||
 	    addr_within(operand_range(o), m->range))
 		return false;
 	for (size_t i = 0; i < r->nexcept; i++)
-		if (r->except[i].family == m->family && addr_within(m->range, operand_range(&r->except[i])))
+		if (r->except[i].family == m->family &&
+		    addr_within(m->range, operand_range(&r->except[i])))
 			return false;
 	return true;
 }
@@ -319,9 +343,11 @@ static void report_metadata(struct diags *d, const struct net_rule *r, const str
 			diag_note(d, e, (struct span){ 0 }, "and %s (%s)", at.s, m->address->what);
 			continue;
 		}
-		e = diag_error(d, CAVE_METADATA_ADDRESS, o->at, "%s holds the metadata address %s (%s)",
+		e = diag_error(d, CAVE_METADATA_ADDRESS, o->at,
+			       "%s holds the metadata address %s (%s)",
 			       addr_show_range(o->family, o->lo, o->hi).s, at.s, m->address->what);
-		diag_note(d, e, (struct span){ 0 }, "write: except %s; to grant it, name it alone", at.s);
+		diag_note(d, e, (struct span){ 0 }, "write: except %s; to grant it, name it alone",
+			  at.s);
 	}
 }
 
@@ -342,7 +368,7 @@ static bool check_metadata(struct diags *d, struct arena *a, const struct policy
 	return !any;
 }
 
-/* --- ranges of which only single addresses may be granted ---------------------------------------- */
+/* --- ranges of which only single addresses may be granted ----------------- */
 
 /* True if the rule reaches part of `block` through the operand, which is no single address. */
 static bool reaches_block(struct arena *a, const struct net_rule *r, const struct net_operand *o,
@@ -363,15 +389,18 @@ static bool reaches_block(struct arena *a, const struct net_rule *r, const struc
 }
 
 static bool check_operand(struct diags *d, struct arena *a, const struct net_rule *r,
-			  const struct net_operand *o, const struct addr_ranges *reached, bool bounded)
+			  const struct net_operand *o, const struct addr_ranges *reached,
+			  bool bounded)
 {
 	struct addr_text text = addr_show_range(o->family, o->lo, o->hi);
 	bool good = true;
 	struct diag *e;
 
 	if (o->family == NET_V6 && reaches_block(a, r, o, LOCAL_NAT64, reached)) {
-		e = diag_error(d, CAVE_VALUE, o->at,
-			       "%s holds addresses of 64:ff9b:1::/48, which carry IPv4 in no one way", text.s);
+		e = diag_error(
+			d, CAVE_VALUE, o->at,
+			"%s holds addresses of 64:ff9b:1::/48, which carry IPv4 in no one way",
+			text.s);
 		diag_note(d, e, (struct span){ 0 }, "write: except 64:ff9b:1::/48");
 		good = false;
 	}
@@ -383,7 +412,8 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 		    (!bounded && addr_within(b->range, operand_range(o)) &&
 		     !addr_within(operand_range(o), b->range)))
 			continue;
-		e = diag_error(d, CAVE_VALUE, o->at, "%s is a range that holds %s addresses", text.s, b->what);
+		e = diag_error(d, CAVE_VALUE, o->at, "%s is a range that holds %s addresses",
+			       text.s, b->what);
 		diag_note(d, e, (struct span){ 0 }, "name single addresses, or write: except %s",
 			  addr_show_range(b->family, b->range.lo, b->range.hi).s);
 		good = false;
@@ -392,8 +422,8 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 }
 
 /*
- * An IPv6 range is of IPv6 only, its IPv4-mapped part is not in it.  A deny that seems to say more is refused,
- * except for ::/0, which is how one says IPv6.
+ * An IPv6 range is of IPv6 only, its IPv4-mapped part is not in it.  A deny that seems to say more
+ * is refused, except for ::/0, which is how one says IPv6.
  */
 static bool check_deny(struct diags *d, const struct net_operand *o)
 {
@@ -401,16 +431,18 @@ static bool check_deny(struct diags *d, const struct net_operand *o)
 	struct addr_range all = { { 0, 0 }, addr_last(NET_V6) };
 	struct diag *e;
 
-	if (o->family != NET_V6 || !addr_overlap(mapped, operand_range(o)) || addr_within(all, operand_range(o)))
+	if (o->family != NET_V6 || !addr_overlap(mapped, operand_range(o)) ||
+	    addr_within(all, operand_range(o)))
 		return true;
 	e = diag_error(d, CAVE_VALUE, o->at, "%s holds all IPv4-mapped addresses, which are IPv4",
 		       addr_show_range(NET_V6, o->lo, o->hi).s);
-	diag_note(d, e, (struct span){ 0 }, "write 0.0.0.0/0 for all of IPv4, ::/0 for all of IPv6");
+	diag_note(d, e, (struct span){ 0 },
+		  "write 0.0.0.0/0 for all of IPv4, ::/0 for all of IPv6");
 	return false;
 }
 
-static bool check_ranges(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
-			 bool bounded)
+static bool check_ranges(struct diags *d, struct arena *a, const struct policy *p,
+			 const struct net_set *set, bool bounded)
 {
 	struct addr_ranges reached[NET_FAMILIES];
 	bool good = true;
@@ -423,15 +455,16 @@ static bool check_ranges(struct diags *d, struct arena *a, const struct policy *
 		for (size_t k = 0; k < r->nto; k++) {
 			const struct net_operand *o = &r->to[k];
 
-			good = (r->allow ? check_operand(d, a, r, o, &reached[o->family], bounded) :
-					   check_deny(d, o)) &&
+			good = (r->allow ? check_operand(d, a, r, o, &reached[o->family], bounded)
+					 : check_deny(d, o)) &&
 			       good;
 		}
 	}
 	return good;
 }
 
-bool egress_check(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set)
+bool egress_check(struct diags *d, struct arena *a, const struct policy *p,
+		  const struct net_set *set)
 {
 	struct reach whole;
 	bool bounded = check_bounded(d, a, p, set, &whole);

@@ -2,8 +2,9 @@
 /*
  * Addresses and ports as they stand in a profile.
  *
- * One spelling has one meaning.  What some readers take for one address and others for another (leading
- * zeros, short and numeric forms, host bits) is an error that shows the readings, never a guess.
+ * One spelling has one meaning.  What some readers take for one address and others for another
+ * (leading zeros, short and numeric forms, host bits) is an error that shows the readings, never a
+ * guess.
  */
 #include "compiler/egress.h"
 
@@ -24,7 +25,7 @@ struct reader {
 	struct span at;
 };
 
-/* --- errors -------------------------------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------- */
 
 static struct diag *value_error(const struct reader *r, const char *why)
 {
@@ -81,11 +82,11 @@ static bool is_address(const char *s)
 	return read_v4(s, &a) || read_v6(s, &a);
 }
 
-/* --- what is not an address ---------------------------------------------------------------------- */
+/* --- what is not an address ----------------------------------------------- */
 
 /*
- * `1.2.3.4:443`, `[::1]:443`, `example.com:443`: an error that says how to write the port.  Returns true if it
- * was one.
+ * `1.2.3.4:443`, `[::1]:443`, `example.com:443`: an error that says how to write the port.  Returns
+ * true if it was one.
  */
 static bool refuse_port_suffix(const struct reader *r)
 {
@@ -106,8 +107,9 @@ static bool refuse_port_suffix(const struct reader *r)
 	if (!is_address(host) && (strchr(host, ':') || strchr(host, '[') || !host[0]))
 		return false;
 	e = diag_error(r->d, is_address(host) ? CAVE_VALUE : CAVE_UNSUPPORTED, r->at,
-		       is_address(host) ? "`%s` joins an address and a port" :
-					  "`%s` names a host: grants by host name are not built yet",
+		       is_address(host)
+			       ? "`%s` joins an address and a port"
+			       : "`%s` names a host: grants by host name are not built yet",
 		       r->text);
 	NOTE(r, e, "write: %s port %s", host, colon[1] == '*' ? "any" : colon + 1);
 	return true;
@@ -139,7 +141,8 @@ static void refuse_name(const struct reader *r)
 		if (isalnum(*p) || *p >= 0x80 || strchr("_*", *p) || (strchr(".-", *p) && p[1]))
 			continue;
 		e = value_error(r, "neither an address nor a prefix");
-		NOTE(r, e, "addresses look like 192.0.2.9, 192.0.2.0/24, 2001:db8::1 or 2001:db8::/48");
+		NOTE(r, e,
+		     "addresses look like 192.0.2.9, 192.0.2.0/24, 2001:db8::1 or 2001:db8::/48");
 		return;
 	}
 	e = diag_error(r->d, CAVE_UNSUPPORTED, r->at,
@@ -162,7 +165,8 @@ static bool refuse_shape(const struct reader *r)
 		NOTE(r, e, "write an address and `port`");
 	} else if (strchr(r->text, '%')) {
 		e = value_error(r, "a zone id names an interface of one machine");
-		NOTE(r, e, "write the address without it: %.*s", (int)strcspn(r->text, "%"), r->text);
+		NOTE(r, e, "write the address without it: %.*s", (int)strcspn(r->text, "%"),
+		     r->text);
 	} else if (r->text[0] == '[') {
 		refuse_brackets(r);
 	} else {
@@ -174,7 +178,7 @@ static bool refuse_shape(const struct reader *r)
 	return true;
 }
 
-/* --- IPv4 ---------------------------------------------------------------------------------------- */
+/* --- IPv4 ----------------------------------------------------------------- */
 
 /* True if the text is one that inet_aton or a browser would take for an IPv4 address. */
 static bool looks_numeric(const char *address)
@@ -216,8 +220,8 @@ static void refuse_v4(const struct reader *r, const char *address)
 	struct net_addr decimal, classic;
 	struct in_addr in;
 	bool padded = read_decimal_octets(address, &decimal);
-	struct diag *e = value_error(r, padded ? "a leading zero means octal to some readers" :
-						 "IPv4 is four decimal numbers from 0 to 255");
+	struct diag *e = value_error(r, padded ? "a leading zero means octal to some readers"
+					       : "IPv4 is four decimal numbers from 0 to 255");
 
 	if (padded)
 		NOTE(r, e, "read as decimal it is %s", addr_show(NET_V4, decimal).s);
@@ -229,11 +233,12 @@ static void refuse_v4(const struct reader *r, const char *address)
 		NOTE(r, e, "some readers take it for %s.0.0.0", address);
 }
 
-/* --- IPv6 ---------------------------------------------------------------------------------------- */
+/* --- IPv6 ----------------------------------------------------------------- */
 
 /*
- * `2001:db8::1:443` is an address, and is also how one would miswrite a port.  True if its last group is a
- * port that people know, so that it must be written in one of two ways that cannot be confused.
+ * `2001:db8::1:443` is an address, and is also how one would miswrite a port.  True if its last
+ * group is a port that people know, so that it must be written in one of two ways that cannot be
+ * confused.
  */
 static bool refuse_ambiguous_port(const struct reader *r, const char *address, struct net_addr a)
 {
@@ -252,10 +257,11 @@ static bool refuse_ambiguous_port(const struct reader *r, const char *address, s
 		return false;
 	e = value_error(r, "it may be an address, or an address and a port");
 	NOTE(r, e, "for the address write: %x:%x:%x:%x:%x:%x:%x:%x", (unsigned)(a.hi >> 48),
-	     (unsigned)(a.hi >> 32) & 0xffff, (unsigned)(a.hi >> 16) & 0xffff, (unsigned)a.hi & 0xffff,
-	     (unsigned)(a.lo >> 48), (unsigned)(a.lo >> 32) & 0xffff, (unsigned)(a.lo >> 16) & 0xffff,
-	     (unsigned)a.lo & 0xffff);
-	NOTE(r, e, "for address and port write: %.*s port %s", (int)(colon - address), address, colon + 1);
+	     (unsigned)(a.hi >> 32) & 0xffff, (unsigned)(a.hi >> 16) & 0xffff,
+	     (unsigned)a.hi & 0xffff, (unsigned)(a.lo >> 48), (unsigned)(a.lo >> 32) & 0xffff,
+	     (unsigned)(a.lo >> 16) & 0xffff, (unsigned)a.lo & 0xffff);
+	NOTE(r, e, "for address and port write: %.*s port %s", (int)(colon - address), address,
+	     colon + 1);
 	return true;
 }
 
@@ -278,7 +284,7 @@ static bool parse_single(const struct reader *r, const char *address, enum net_f
 	return false;
 }
 
-/* --- prefixes and ranges ------------------------------------------------------------------------- */
+/* --- prefixes and ranges -------------------------------------------------- */
 
 /* 255.255.255.0 as a prefix length; -1 if it is no netmask. */
 static int netmask_length(const char *s)
@@ -288,7 +294,8 @@ static int netmask_length(const char *s)
 	if (!read_v4(s, &mask))
 		return -1;
 	for (int length = 0; length <= 32; length++)
-		if (addr_prefix(NET_V4, (struct net_addr){ 0, UINT32_MAX }, (unsigned)length).lo.lo == mask.lo)
+		if (addr_prefix(NET_V4, (struct net_addr){ 0, UINT32_MAX }, (unsigned)length)
+			    .lo.lo == mask.lo)
 			return length;
 	return -1;
 }
@@ -307,8 +314,8 @@ static bool parse_length(const struct reader *r, const char *s, unsigned bits, u
 	for (const char *p = s; *p; p++)
 		v = v * 10 + (unsigned)(*p - '0');
 	if (v > bits) {
-		e = value_error(r, bits == 32 ? "an IPv4 prefix length is at most 32" :
-						"an IPv6 prefix length is at most 128");
+		e = value_error(r, bits == 32 ? "an IPv4 prefix length is at most 32"
+					      : "an IPv6 prefix length is at most 128");
 		return false;
 	}
 	if (s[0] == '0' && s[1]) {
@@ -331,7 +338,10 @@ static void refuse_host_bits(const struct reader *r, enum net_family family, str
 	     prefix_size(bits - length).s, addr_show(family, a).s);
 	if (family == NET_V6 && length <= 32 && a.hi == 0 && a.lo >> 32 == 0xffff)
 		NOTE(r, e, "an IPv4 prefix of that length is %s/%u",
-		     addr_show(NET_V4, addr_prefix(NET_V4, (struct net_addr){ 0, (uint32_t)a.lo }, length).lo).s,
+		     addr_show(
+			     NET_V4,
+			     addr_prefix(NET_V4, (struct net_addr){ 0, (uint32_t)a.lo }, length).lo)
+			     .s,
 		     length);
 }
 
@@ -378,11 +388,11 @@ static bool parse_range(const struct reader *r, char *text, char *dash, struct n
 	return true;
 }
 
-/* --- what the address means ---------------------------------------------------------------------- */
+/* --- what the address means ----------------------------------------------- */
 
 /*
- * Mapped IPv6 (::ffff:a.b.c.d) is IPv4.  A range that holds all of it among others is of IPv6 only, as ::/0 is;
- * one that holds a part of it among others has no one meaning.
+ * Mapped IPv6 (::ffff:a.b.c.d) is IPv4.  A range that holds all of it among others is of IPv6 only,
+ * as ::/0 is; one that holds a part of it among others has no one meaning.
  */
 static bool normalise_mapped(const struct reader *r, struct net_operand *o)
 {
@@ -441,7 +451,8 @@ static bool parse_operand(const struct reader *r, struct net_operand *out)
 	dash = strchr(text, '-');
 	if (slash)
 		*slash = '\0';
-	if (!strchr(text, ':') && !(dash && isdigit((unsigned char)text[0])) && !looks_numeric(text)) {
+	if (!strchr(text, ':') && !(dash && isdigit((unsigned char)text[0])) &&
+	    !looks_numeric(text)) {
 		refuse_name(r);
 		return false;
 	}
@@ -455,7 +466,8 @@ static bool parse_operand(const struct reader *r, struct net_operand *out)
 	return true;
 }
 
-size_t egress_parse_address(struct diags *d, const char *text, struct span at, struct net_operand out[2])
+size_t egress_parse_address(struct diags *d, const char *text, struct span at,
+			    struct net_operand out[2])
 {
 	const struct reader r = { d, text, at };
 	struct net_operand o;
@@ -464,9 +476,10 @@ size_t egress_parse_address(struct diags *d, const char *text, struct span at, s
 		return both_families(out, at, (struct net_operand){ .hi = addr_last(NET_V4) },
 				     (struct net_operand){ .hi = addr_last(NET_V6) });
 	if (!strcmp(text, "localhost"))
-		return both_families(out, at,
-				     (struct net_operand){ .lo = { 0, 0x7f000000 }, .hi = { 0, 0x7fffffff } },
-				     (struct net_operand){ .lo = { 0, 1 }, .hi = { 0, 1 } });
+		return both_families(
+			out, at,
+			(struct net_operand){ .lo = { 0, 0x7f000000 }, .hi = { 0, 0x7fffffff } },
+			(struct net_operand){ .lo = { 0, 1 }, .hi = { 0, 1 } });
 	if (refuse_shape(&r) || !parse_operand(&r, &o) || !normalise_mapped(&r, &o) ||
 	    refuse_unspecified(&r, &o))
 		return 0;
@@ -475,7 +488,7 @@ size_t egress_parse_address(struct diags *d, const char *text, struct span at, s
 	return 1;
 }
 
-/* --- ports --------------------------------------------------------------------------------------- */
+/* --- ports ---------------------------------------------------------------- */
 
 static struct diag *port_error(struct diags *d, const char *text, struct span at, const char *why)
 {
@@ -487,9 +500,11 @@ static void refuse_port_name(struct diags *d, const char *text, struct span at)
 	static const struct {
 		const char *name;
 		unsigned port;
-	} service[] = { { "http", 80 },	    { "https", 443 },	   { "ssh", 22 },   { "dns", 53 },
-			{ "domain", 53 },   { "postgresql", 5432 }, { "mysql", 3306 }, { "redis", 6379 } };
-	struct diag *e = port_error(d, text, at, "ports are numbers from 1 to 65535, or ranges of them");
+	} service[] = { { "http", 80 },	   { "https", 443 }, { "ssh", 22 },
+			{ "dns", 53 },	   { "domain", 53 }, { "postgresql", 5432 },
+			{ "mysql", 3306 }, { "redis", 6379 } };
+	struct diag *e = port_error(d, text, at,
+				    "ports are numbers from 1 to 65535, or ranges of them");
 
 	for (size_t i = 0; i < sizeof service / sizeof *service; i++)
 		if (!strcmp(service[i].name, text))

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The proof of the egress programs: each is interpreted at every boundary of the policy and compared with what
- * the rules say, taken one by one as they are written.  Nothing here is shared with the set algebra or the
- * generator.
+ * The proof of the egress programs: each is interpreted at every boundary of the policy and
+ * compared with what the rules say, taken one by one as they are written.  Nothing here is shared
+ * with the set algebra or the generator.
  *
- * Addresses: the first and last of every operand, one before and one after; for IPv6 also one up and down in
- * every 32-bit word, since the programs decide by words; what carries the IPv4 boundaries; and fixed ones.
- * Ports: the same of every port range, and the ends.  Addresses and ports are crossed in full up to FULL_CROSS
- * pairs.  Above it an address that some rule holds meets the ports of the rules that hold it or a neighbour of
- * it; one that no rule holds meets the first port of each range of those rules, and one port that is granted.
+ * Addresses: the first and last of every operand, one before and one after; for IPv6 also one up
+ * and down in every 32-bit word, since the programs decide by words; what carries the IPv4
+ * boundaries; and fixed ones.  Ports: the same of every port range, and the ends.  Addresses and
+ * ports are crossed in full up to FULL_CROSS pairs.  Above it an address that some rule holds meets
+ * the ports of the rules that hold it or a neighbour of it; one that no rule holds meets the first
+ * port of each range of those rules, and one port that is granted.
  */
 #include "compiler/egress.h"
 
@@ -70,7 +71,8 @@ struct prover {
 	struct net_addr *teredo;
 	size_t nteredo;
 	struct __sk_buff skb;
-	struct wire leaving[NET_PROTOS][NET_FAMILIES]; /* packets that say nothing but their protocol */
+	struct wire leaving[NET_PROTOS]
+			   [NET_FAMILIES]; /* packets that say nothing but their protocol */
 	bool failed;
 };
 
@@ -82,7 +84,7 @@ static const char *const hook_name[] = {
 
 static const int proto_number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
 
-/* --- asking a program ---------------------------------------------------------------------------- */
+/* --- asking a program ----------------------------------------------------- */
 
 /* What a program is asked: what its input says, and how else it is special. */
 struct question {
@@ -99,8 +101,8 @@ static const char *describe(const struct prover *v, const struct question *q)
 
 	if (q->protocol == IPPROTO_TCP || q->protocol == IPPROTO_UDP)
 		name = q->protocol == IPPROTO_TCP ? "tcp" : "udp";
-	return arena_printf(v->a, "%s %s port %u%s%s", name, addr_show(q->at.family, q->at.addr).s, q->port,
-			    q->form ? ", " : "", q->form ? q->form : "");
+	return arena_printf(v->a, "%s %s port %u%s%s", name, addr_show(q->at.family, q->at.addr).s,
+			    q->port, q->form ? ", " : "", q->form ? q->form : "");
 }
 
 static void disagree(struct prover *v, const struct question *q, bool want)
@@ -110,10 +112,11 @@ static void disagree(struct prover *v, const struct question *q, bool want)
 	if (v->failed)
 		return;
 	v->failed = true;
-	e = diag_error(v->d, CAVE_PROOF_FAILED, v->p->at, "the program for %s %s what the policy %s: %s",
-		       hook_name[q->hook], want ? "refuses" : "allows", want ? "allows" : "refuses",
-		       describe(v, q));
-	diag_note(v->d, e, (struct span){ 0 }, "this is a fault of the compiler; nothing was written");
+	e = diag_error(v->d, CAVE_PROOF_FAILED, v->p->at,
+		       "the program for %s %s what the policy %s: %s", hook_name[q->hook],
+		       want ? "refuses" : "allows", want ? "allows" : "refuses", describe(v, q));
+	diag_note(v->d, e, (struct span){ 0 },
+		  "this is a fault of the compiler; nothing was written");
 }
 
 static bool run(struct prover *v, enum cave_hook hook, struct ebpf_input *in, uint64_t *result)
@@ -124,7 +127,8 @@ static bool run(struct prover *v, enum cave_hook hook, struct ebpf_input *in, ui
 		return true;
 	if (!v->failed)
 		diag_error(v->d, CAVE_PROOF_FAILED, v->p->at,
-			   "the program for %s does what the kernel would not load", hook_name[hook]);
+			   "the program for %s does what the kernel would not load",
+			   hook_name[hook]);
 	v->failed = true;
 	return false;
 }
@@ -151,10 +155,11 @@ static void put_sock_addr(struct bpf_sock_addr *ctx, int protocol, struct point 
 }
 
 /*
- * An address given to connect, sendmsg or bind.  `want_at` is what the context must hold afterwards, where the
- * call goes on.
+ * An address given to connect, sendmsg or bind.  `want_at` is what the context must hold
+ * afterwards, where the call goes on.
  */
-static void ask_sock_addr(struct prover *v, const struct question *q, bool want, struct point want_at)
+static void ask_sock_addr(struct prover *v, const struct question *q, bool want,
+			  struct point want_at)
 {
 	struct bpf_sock_addr ctx, after;
 	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
@@ -210,12 +215,14 @@ static void put_peer(struct __sk_buff *ctx, struct point peer, uint16_t port)
 	ctx->family = peer.family == NET_V4 ? AF_INET : AF_INET6;
 	ctx->remote_ip4 = peer.family == NET_V4 ? htonl((uint32_t)peer.addr.lo) : 0;
 	put_words(ctx->remote_ip6, peer.family == NET_V4 ? (struct net_addr){ 0, 0 } : peer.addr);
-	ctx->remote_port = (uint32_t)htons(port) << 16; /* bpf_convert_ctx_access, net/core/filter.c */
+	ctx->remote_port = (uint32_t)htons(port)
+			   << 16; /* bpf_convert_ctx_access, net/core/filter.c */
 }
 
 static void ask_egress(struct prover *v, int proto, struct point peer, uint16_t port, bool want)
 {
-	const struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], peer, port, "as a socket's peer" };
+	const struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], peer, port,
+				    "as a socket's peer" };
 	const struct wire *w = &v->leaving[proto][reference_normal(peer).family];
 
 	put_peer(&v->skb, peer, port);
@@ -234,11 +241,12 @@ static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool
 	ask_packet(v, &q, &ctx, &w, want);
 }
 
-/* --- destinations -------------------------------------------------------------------------------- */
+/* --- destinations --------------------------------------------------------- */
 
 static struct point mapped(struct point v4)
 {
-	return (struct point){ .family = NET_V6, .addr = { 0, (uint64_t)0xffff << 32 | v4.addr.lo } };
+	return (struct point){ .family = NET_V6,
+			       .addr = { 0, (uint64_t)0xffff << 32 | v4.addr.lo } };
 }
 
 static bool is_unspecified(struct point at)
@@ -257,7 +265,8 @@ static struct point destination(struct point at)
 }
 
 /* connect (or sendmsg) of the address's family, in the spelling `at`. */
-static void ask_call(struct prover *v, bool datagram, int proto, struct point at, uint16_t port, bool want)
+static void ask_call(struct prover *v, bool datagram, int proto, struct point at, uint16_t port,
+		     bool want)
 {
 	struct question q = { .protocol = proto_number[proto], .at = at, .port = port };
 	struct point to = destination(at);
@@ -274,8 +283,8 @@ static void ask_call(struct prover *v, bool datagram, int proto, struct point at
 	ask_sock_addr(v, &q, want, to);
 }
 
-static void ask_spelling(struct prover *v, struct point at, uint16_t port, const bool to[NET_PROTOS],
-			 const bool raw[NET_PROTOS])
+static void ask_spelling(struct prover *v, struct point at, uint16_t port,
+			 const bool to[NET_PROTOS], const bool raw[NET_PROTOS])
 {
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
 		ask_call(v, false, proto, at, port, to[proto]);
@@ -295,8 +304,7 @@ static void remember(struct prover *v, int proto, struct point at, uint16_t port
 
 /* One destination in every hook and spelling. */
 static void ask_destination(struct prover *v, const struct rule_list *holding,
-			    const struct rule_list *holding_raw,
-			    struct point at, uint16_t port)
+			    const struct rule_list *holding_raw, struct point at, uint16_t port)
 {
 	bool to[NET_PROTOS], raw[NET_PROTOS];
 
@@ -310,10 +318,10 @@ static void ask_destination(struct prover *v, const struct rule_list *holding,
 	ask_ingress(v, at, port, raw[NET_UDP]);
 }
 
-/* --- which addresses and ports ------------------------------------------------------------------- */
+/* --- which addresses and ports -------------------------------------------- */
 
-static void add_point(struct prover *v, struct points *to, enum net_family family, struct net_addr a,
-		      uint16_t port)
+static void add_point(struct prover *v, struct points *to, enum net_family family,
+		      struct net_addr a, uint16_t port)
 {
 	struct point at = reference_normal((struct point){ .family = family, .addr = a });
 
@@ -321,7 +329,10 @@ static void add_point(struct prover *v, struct points *to, enum net_family famil
 	*ARENA_PUSH(v->a, to->item, to->n, to->cap) = at;
 }
 
-/* One up and one down in each word, the others as they are, with a port that `a` may be granted with. */
+/*
+ * One up and one down in each word, the others as they are, with a port that `a` may be granted
+ * with.
+ */
 static void add_words(struct prover *v, struct points *to, struct net_addr a, uint16_t port)
 {
 	for (int word = 0; word < 4; word++) {
@@ -341,8 +352,8 @@ static void add_words(struct prover *v, struct points *to, struct net_addr a, ui
 }
 
 /*
- * Everything that carries an IPv4 boundary.  Where no rule allows IPv6, all of these are refused by the same few
- * instructions: what carries the first addresses of some operands says as much.
+ * Everything that carries an IPv4 boundary.  Where no rule allows IPv6, all of these are refused by
+ * the same few instructions: what carries the first addresses of some operands says as much.
  */
 static void add_carriers(struct prover *v, struct points *to, uint64_t v4, uint16_t port)
 {
@@ -360,10 +371,14 @@ static void add_carriers(struct prover *v, struct points *to, uint64_t v4, uint1
 		add_point(v, to, NET_V6, form[i], port);
 	for (size_t i = 0; i < v->nteredo; i++)
 		add_point(v, to, NET_V6,
-			  (struct net_addr){ v->teredo[i].hi, (v->teredo[i].lo | UINT32_MAX) - v4 }, port);
+			  (struct net_addr){ v->teredo[i].hi, (v->teredo[i].lo | UINT32_MAX) - v4 },
+			  port);
 }
 
-/* The /96 blocks of Teredo that operands begin and end in: a client's place in them depends on its address. */
+/*
+ * The /96 blocks of Teredo that operands begin and end in: a client's place in them depends on its
+ * address.
+ */
 static void find_teredo(struct prover *v)
 {
 	size_t cap = 0;
@@ -408,18 +423,19 @@ static void add_operand(struct prover *v, struct points *to, const struct net_op
 }
 
 /*
- * What could be mistaken for a mapped address, or for the unspecified one: the upper words differ by little, or
- * by a byte at the other end.
+ * What could be mistaken for a mapped address, or for the unspecified one: the upper words differ
+ * by little, or by a byte at the other end.
  */
 static void add_lookalikes(struct prover *v, struct points *to, uint64_t v4, uint16_t port)
 {
 	static const uint64_t upper[] = { 1, 0x01000000, 0xffffffff };
-	static const uint64_t third[] = { 0,	      1,	  0x01000000, 0xffffffff, 0xfffe,
-					  0x10000,    0x0100ffff, 0x1ffff,    0xfffffeff, 0xffff0000 };
+	static const uint64_t third[] = { 0,	   1,	       0x01000000, 0xffffffff, 0xfffe,
+					  0x10000, 0x0100ffff, 0x1ffff,	   0xfffffeff, 0xffff0000 };
 
 	for (size_t i = 0; i < sizeof upper / sizeof *upper; i++) {
 		add_point(v, to, NET_V6, (struct net_addr){ upper[i], 0xffff00000000 | v4 }, port);
-		add_point(v, to, NET_V6, (struct net_addr){ upper[i] << 32, 0xffff00000000 | v4 }, port);
+		add_point(v, to, NET_V6, (struct net_addr){ upper[i] << 32, 0xffff00000000 | v4 },
+			  port);
 		add_point(v, to, NET_V6, (struct net_addr){ upper[i], v4 }, port);
 		add_point(v, to, NET_V6, (struct net_addr){ upper[i] << 32, v4 }, port);
 	}
@@ -449,10 +465,10 @@ static uint16_t some_port(const struct policy *p)
 /* Addresses that mean something to the kernel or to the programs, whatever the policy is. */
 static void add_fixed(struct prover *v, struct points *to)
 {
-	static const uint32_t v4[] = { 0,	    1,		0x01000000, 0x7f000000, 0x7f000001,
-				       0x7fffffff,  0x80000000, 0xa9fea9fe, 0x0a000001, 0xdfffffff,
-				       0xe0000000,  0xe0000001, 0xefffffff, 0xf0000000, 0xfffffffe,
-				       0xffffffff };
+	static const uint32_t v4[] = { 0,	   1,	       0x01000000, 0x7f000000,
+				       0x7f000001, 0x7fffffff, 0x80000000, 0xa9fea9fe,
+				       0x0a000001, 0xdfffffff, 0xe0000000, 0xe0000001,
+				       0xefffffff, 0xf0000000, 0xfffffffe, 0xffffffff };
 	static const struct net_addr v6[] = {
 		{ 0, 0 },
 		{ 0, 1 },
@@ -594,7 +610,8 @@ static void near_ports(struct prover *v, struct ports *ports, struct point at, b
 }
 
 /* The ports that an address is asked with; `held`: some rule holds it. */
-static const struct ports *ports_for(struct prover *v, struct point at, bool held, const struct ports *all)
+static const struct ports *ports_for(struct prover *v, struct point at, bool held,
+				     const struct ports *all)
 {
 	if (all)
 		return all;
@@ -660,7 +677,8 @@ static void prove_destinations(struct prover *v)
 
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		for (int family = 0; family < NET_FAMILIES; family++)
-			v->leaving[proto][family] = make_packet((enum net_family)family, proto_number[proto],
+			v->leaving[proto][family] = make_packet((enum net_family)family,
+								proto_number[proto],
 								(struct net_addr){ 0, 0 }, 40000);
 	find_teredo(v);
 	points = list_points(v);
@@ -676,12 +694,21 @@ static void prove_destinations(struct prover *v)
 		ask_point(v, points.item[i], full ? &ports : NULL);
 }
 
-/* --- everything but the destination -------------------------------------------------------------- */
+/* --- everything but the destination --------------------------------------- */
 
 /* No protocol, those next to TCP and UDP, and those that a socket can have. */
-static const int other_protocol[] = { 0,	       IPPROTO_ICMP,   IPPROTO_IGMP, IPPROTO_TCP - 1,
-				      IPPROTO_TCP + 1, IPPROTO_UDP - 1, IPPROTO_UDP + 1, IPPROTO_DCCP,
-				      IPPROTO_ICMPV6,  IPPROTO_SCTP,   UDP_LITE,     IPPROTO_RAW,
+static const int other_protocol[] = { 0,
+				      IPPROTO_ICMP,
+				      IPPROTO_IGMP,
+				      IPPROTO_TCP - 1,
+				      IPPROTO_TCP + 1,
+				      IPPROTO_UDP - 1,
+				      IPPROTO_UDP + 1,
+				      IPPROTO_DCCP,
+				      IPPROTO_ICMPV6,
+				      IPPROTO_SCTP,
+				      UDP_LITE,
+				      IPPROTO_RAW,
 				      MPTCP };
 enum { OTHER_PROTOCOLS = sizeof other_protocol / sizeof *other_protocol };
 
@@ -719,7 +746,10 @@ static void list_first_ports(struct prover *v)
 	}
 }
 
-/* A granted destination, if there is one, by other protocols: with ports that any address is granted with. */
+/*
+ * A granted destination, if there is one, by other protocols: with ports that any address is
+ * granted with.
+ */
 static void prove_protocols(struct prover *v)
 {
 	list_first_ports(v);
@@ -753,10 +783,13 @@ static void prove_unaddressed(struct prover *v)
 			uint64_t one = (uint64_t)1 << (word % 2 ? bit : bit + 32);
 
 			add_point(v, &at, NET_V6,
-				  word < 2 ? (struct net_addr){ one, 0 } : (struct net_addr){ 0, one }, 0);
+				  word < 2 ? (struct net_addr){ one, 0 }
+					   : (struct net_addr){ 0, one },
+				  0);
 		}
 	for (size_t i = 0; i < at.n; i++) {
-		struct question q = { .at = at.item[i], .form = "as a datagram without an address" };
+		struct question q = { .at = at.item[i],
+				      .form = "as a datagram without an address" };
 		bool none = !q.at.addr.hi && !q.at.addr.lo;
 
 		q.hook = q.at.family == NET_V4 ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_SENDMSG6;
@@ -784,7 +817,8 @@ static bool may_bind(const struct prover *v, int protocol, struct point at, uint
 
 static void prove_bind(struct prover *v)
 {
-	static const int protocol[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_TCP + 1, IPPROTO_UDP + 1 };
+	static const int protocol[] = { IPPROTO_TCP, IPPROTO_UDP, IPPROTO_TCP + 1,
+					IPPROTO_UDP + 1 };
 	static const uint16_t port[] = { 0, 0x101 };
 	static const uint32_t v4[] = { 0,	   1,	       0x7f000001, 0x0a000001, 0xdfffffff,
 				       0xe0000000, 0xe0000001, 0xefffffff, 0xf0000000, 0xffffffff };
@@ -809,8 +843,8 @@ static void prove_bind(struct prover *v)
 	for (size_t i = 0; i < at.n; i++)
 		for (size_t k = 0; k < sizeof protocol / sizeof *protocol; k++)
 			for (size_t j = 0; j < sizeof port / sizeof *port; j++) {
-				struct question q = { CAVE_HOOK_BIND4, protocol[k], at.item[i], port[j],
-						      "as a local address" };
+				struct question q = { CAVE_HOOK_BIND4, protocol[k], at.item[i],
+						      port[j], "as a local address" };
 				bool want = may_bind(v, q.protocol, q.at, q.port);
 
 				if (q.at.family == NET_V4) {
@@ -827,9 +861,12 @@ static void prove_sockets(struct prover *v)
 	for (uint32_t family = 0; family < 12; family++)
 		for (uint32_t type = 0; type <= SOCK_RAW; type++)
 			for (uint32_t protocol = 4; protocol < 19; protocol++) {
-				struct bpf_sock ctx = { .family = family, .type = type, .protocol = protocol };
+				struct bpf_sock ctx = { .family = family,
+							.type = type,
+							.protocol = protocol };
 				struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
-				struct question q = { .hook = CAVE_HOOK_SOCK_CREATE, .protocol = (int)protocol,
+				struct question q = { .hook = CAVE_HOOK_SOCK_CREATE,
+						      .protocol = (int)protocol,
 						      .form = "as a new socket" };
 				bool inet = family == AF_INET || family == AF_INET6;
 				bool tcp = type == SOCK_STREAM && protocol == IPPROTO_TCP;
@@ -843,7 +880,7 @@ static void prove_sockets(struct prover *v)
 			}
 }
 
-/* --- packets ------------------------------------------------------------------------------------- */
+/* --- packets -------------------------------------------------------------- */
 
 /* A packet as it should be, and what is to become of it on its way out and in. */
 struct packet {
@@ -880,8 +917,9 @@ static void prove_truncated(struct prover *v, struct packet p)
 /* Other protocols, and every extension header, in place of the one that is granted. */
 static void prove_next_headers(struct prover *v, struct packet p)
 {
-	static const uint8_t header[] = { 0,  1,  2,  4,  5,  7,  16, 18, 33, 41,  43,  44,  46,
-					  47, 50, 51, 58, 59, 60, 89, 94, 132, 135, 136, 139, 140, 255 };
+	static const uint8_t header[] = { 0,  1,  2,  4,   5,	7,   16,  18,  33,
+					  41, 43, 44, 46,  47,	50,  51,  58,  59,
+					  60, 89, 94, 132, 135, 136, 139, 140, 255 };
 	uint8_t *next = &p.w.byte[p.family == NET_V4 ? 9 : 6];
 
 	for (size_t i = 0; i < sizeof header; i++) {
@@ -949,7 +987,9 @@ static void prove_socket_families(struct prover *v, struct packet p)
 static struct packet sample_packet(const struct prover *v, int proto, enum net_family family)
 {
 	const struct point nobody = { .family = family, .addr = { 0x20010db8ffff0000, 0xffff } };
-	struct packet p = { .family = family, .leave = v->granted[proto], .arrive = v->granted[proto] };
+	struct packet p = { .family = family,
+			    .leave = v->granted[proto],
+			    .arrive = v->granted[proto] };
 	const struct sample *peer = &v->sample[proto][NET_V4], *from = &v->sample[proto][family];
 
 	if (!peer->known)
@@ -983,7 +1023,7 @@ static void prove_packets(struct prover *v)
 	}
 }
 
-/* --- all ----------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------ */
 
 static bool check_programs(struct prover *v)
 {
@@ -992,9 +1032,10 @@ static bool check_programs(struct prover *v)
 
 		if (ebpf_check(v->hook[hook].insn, v->hook[hook].n, &bad))
 			continue;
-		diag_error(v->d, CAVE_PROOF_FAILED, v->p->at,
-			   "instruction %zu of the program for %s is not one that the compiler emits", bad,
-			   hook_name[hook]);
+		diag_error(
+			v->d, CAVE_PROOF_FAILED, v->p->at,
+			"instruction %zu of the program for %s is not one that the compiler emits",
+			bad, hook_name[hook]);
 		return false;
 	}
 	return true;

@@ -4,14 +4,17 @@
 
 #include <stdlib.h>
 
-/* One operand of a rule.  Sorted by `lo`; `last` is the greatest `hi` of the part of the array it is the middle of. */
+/*
+ * One operand of a rule.  Sorted by `lo`; `last` is the greatest `hi` of the part of the array it
+ * is the middle of.
+ */
 struct operand_entry {
 	struct net_addr lo, hi, last;
 	uint32_t rule;
 	bool except;
 };
 
-/* --- finding operands ---------------------------------------------------------------------------- */
+/* --- finding operands ----------------------------------------------------- */
 
 static int by_lo(const void *x, const void *y)
 {
@@ -39,11 +42,13 @@ static struct net_addr set_last(struct operand_entry *e, size_t n)
 	return last;
 }
 
-static void add_operands(struct reference *ref, const struct net_operand *o, size_t n, uint32_t rule, bool except)
+static void add_operands(struct reference *ref, const struct net_operand *o, size_t n,
+			 uint32_t rule, bool except)
 {
 	for (size_t i = 0; i < n; i++)
-		ref->entry[o[i].family][ref->n[o[i].family]++] =
-			(struct operand_entry){ .lo = o[i].lo, .hi = o[i].hi, .rule = rule, .except = except };
+		ref->entry[o[i].family][ref->n[o[i].family]++] = (struct operand_entry){
+			.lo = o[i].lo, .hi = o[i].hi, .rule = rule, .except = except
+		};
 }
 
 void reference_init(struct reference *ref, struct arena *a, const struct policy *p)
@@ -71,7 +76,8 @@ void reference_init(struct reference *ref, struct arena *a, const struct policy 
 
 struct rule_list reference_list(struct arena *a, const struct policy *p)
 {
-	return (struct rule_list){ .rule = ARENA_ARRAY(a, p->nnet_rules + 1, const struct net_rule *) };
+	return (struct rule_list){ .rule = ARENA_ARRAY(a, p->nnet_rules + 1,
+						       const struct net_rule *) };
 }
 
 /* Appends to `hit` the operands of e[0 … n) that hold the address; returns the new number. */
@@ -97,7 +103,7 @@ static size_t operands_at(struct reference *ref, struct point at)
 	return find(ref->entry[at.family], ref->n[at.family], at.addr, ref->hit, 0);
 }
 
-/* --- what they say ------------------------------------------------------------------------------- */
+/* --- what they say -------------------------------------------------------- */
 
 struct point reference_normal(struct point at)
 {
@@ -106,7 +112,10 @@ struct point reference_normal(struct point at)
 	return at;
 }
 
-/* The IPv4 addresses that an IPv6 address carries: none, one, or the server and the client of Teredo. */
+/*
+ * The IPv4 addresses that an IPv6 address carries: none, one, or the server and the client of
+ * Teredo.
+ */
 static size_t carried(struct point at, struct point out[2])
 {
 	uint64_t hi = at.addr.hi, lo = at.addr.lo;

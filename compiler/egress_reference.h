@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the rules of a policy say, evaluated one by one as they are written: the other side of the proof.  It
- * shares nothing with the set algebra and the generator.
+ * What the rules of a policy say, evaluated one by one as they are written: the other side of the
+ * proof.  It shares nothing with the set algebra and the generator.
  */
 #ifndef CAVE_COMPILER_EGRESS_REFERENCE_H
 #define CAVE_COMPILER_EGRESS_REFERENCE_H
@@ -39,10 +39,16 @@ struct rule_list reference_list(struct arena *a, const struct policy *p);
 /* IPv4-mapped IPv6 is IPv4. */
 struct point reference_normal(struct point at);
 
-/* The rules that concern an address: allows that hold and do not except it, denies of it or of what it carries. */
+/*
+ * The rules that concern an address: allows that hold and do not except it, denies of it or of what
+ * it carries.
+ */
 void reference_holding(struct reference *ref, struct point at, struct rule_list *out);
 
-/* The rules with an operand that holds the address, the one before or after it, or one that it carries. */
+/*
+ * The rules with an operand that holds the address, the one before or after it, or one that it
+ * carries.
+ */
 void reference_touching(struct reference *ref, struct point at, struct rule_list *out);
 
 /* Whether the rules that concern an address allow a port of it. */

@@ -83,7 +83,8 @@ const size_t restricted_block_count = sizeof restricted_blocks / sizeof *restric
 struct addr_ranges registry_not_global(struct arena *a, enum net_family family)
 {
 	const struct registry_row *row = family == NET_V4 ? v4_rows : v6_rows;
-	size_t n = family == NET_V4 ? sizeof v4_rows / sizeof *v4_rows : sizeof v6_rows / sizeof *v6_rows;
+	size_t n = family == NET_V4 ? sizeof v4_rows / sizeof *v4_rows
+				    : sizeof v6_rows / sizeof *v6_rows;
 	struct addr_ranges local = { 0 }, global = { 0 };
 
 	for (size_t i = 0; i < n; i++) {

@@ -2,9 +2,10 @@
 /*
  * The exact set of a policy's rules, by a sweep.
  *
- * For one protocol and family the boundaries of all operands are sorted; between two of them nothing changes.
- * Passing one switches rules on and off, and a rule that is on counts once for every segment of the port
- * line that it names.  A port segment is reached where an allow counts and no deny does.
+ * For one protocol and family the boundaries of all operands are sorted; between two of them
+ * nothing changes.  Passing one switches rules on and off, and a rule that is on counts once for
+ * every segment of the port line that it names.  A port segment is reached where an allow counts
+ * and no deny does.
  */
 #include "compiler/egress.h"
 
@@ -63,7 +64,7 @@ struct sweep {
 	size_t nintervals, intervals_cap;
 };
 
-/* --- sets of ports, each kept once --------------------------------------------------------------- */
+/* --- sets of ports, each kept once ---------------------------------------- */
 
 static uint64_t hash_ports(const struct net_ports *p, size_t n)
 {
@@ -93,7 +94,8 @@ static void grow_slots(struct arena *a, struct portsets *t)
 }
 
 /* The index of the set of these ranges. */
-static uint32_t intern_ports(struct arena *a, struct portsets *t, const struct net_ports *p, size_t n)
+static uint32_t intern_ports(struct arena *a, struct portsets *t, const struct net_ports *p,
+			     size_t n)
 {
 	struct net_ports *copy;
 	size_t h;
@@ -110,14 +112,16 @@ static uint32_t intern_ports(struct arena *a, struct portsets *t, const struct n
 	return (uint32_t)t->n - 1;
 }
 
-/* --- setting up ---------------------------------------------------------------------------------- */
+/* --- setting up ----------------------------------------------------------- */
 
-static void add_range(struct sweep *s, uint32_t rule, bool except, struct net_addr lo, struct net_addr hi)
+static void add_range(struct sweep *s, uint32_t rule, bool except, struct net_addr lo,
+		      struct net_addr hi)
 {
-	*ARENA_PUSH(s->a, s->event, s->nevents, s->events_cap) = (struct event){ lo, rule, 1, except };
+	*ARENA_PUSH(s->a, s->event, s->nevents, s->events_cap) = (struct event){ lo, rule, 1,
+										 except };
 	if (net_addr_cmp(hi, addr_last(s->family)))
-		*ARENA_PUSH(s->a, s->event, s->nevents, s->events_cap) =
-			(struct event){ addr_next(hi), rule, -1, except };
+		*ARENA_PUSH(s->a, s->event, s->nevents,
+			    s->events_cap) = (struct event){ addr_next(hi), rule, -1, except };
 }
 
 static void add_carriers(struct sweep *s, uint32_t rule, const struct net_operand *v4)
@@ -140,7 +144,9 @@ static void add_rule(struct sweep *s, uint32_t i)
 	const struct net_rule *r = &s->policy->net_rule[i];
 	struct swept_rule *w = &s->rule[i];
 
-	*w = (struct swept_rule){ .allow = r->allow, .port = r->port, .nports = r->nports, .line = r->line };
+	*w = (struct swept_rule){
+		.allow = r->allow, .port = r->port, .nports = r->nports, .line = r->line
+	};
 	if (!rule_has_proto(r, s->proto))
 		return;
 	if (!r->allow && !r->nports) {
@@ -195,8 +201,8 @@ static void cut_ports(struct sweep *s)
 	s->ncuts = kept + 1;
 }
 
-static void sweep_init(struct sweep *s, struct arena *a, const struct policy *p, enum net_proto proto,
-		       enum net_family family)
+static void sweep_init(struct sweep *s, struct arena *a, const struct policy *p,
+		       enum net_proto proto, enum net_family family)
 {
 	size_t words;
 
@@ -218,7 +224,7 @@ static void sweep_init(struct sweep *s, struct arena *a, const struct policy *p,
 	s->on_words = ARENA_ARRAY(a, words / 64 + 1, uint64_t);
 }
 
-/* --- sweeping ------------------------------------------------------------------------------------ */
+/* --- sweeping ------------------------------------------------------------- */
 
 static size_t segment_at(const struct sweep *s, uint32_t port)
 {
@@ -342,8 +348,8 @@ static void emit(struct sweep *s, struct portsets *t, struct net_addr lo, struct
 		last->hi = hi;
 		return;
 	}
-	*ARENA_PUSH(s->a, s->interval, s->nintervals, s->intervals_cap) =
-		(struct net_interval){ lo, hi, ports, first_line(s) };
+	*ARENA_PUSH(s->a, s->interval, s->nintervals,
+		    s->intervals_cap) = (struct net_interval){ lo, hi, ports, first_line(s) };
 }
 
 static void sweep_run(struct sweep *s, struct portsets *t)
@@ -358,11 +364,13 @@ static void sweep_run(struct sweep *s, struct portsets *t)
 
 		while (i < s->nevents && !net_addr_cmp(s->event[i].at, at))
 			apply(s, &s->event[i++]);
-		emit(s, t, at, i < s->nevents ? addr_previous(s->event[i].at) : addr_last(s->family), scratch);
+		emit(s, t, at,
+		     i < s->nevents ? addr_previous(s->event[i].at) : addr_last(s->family),
+		     scratch);
 	}
 }
 
-/* --- Teredo clients ------------------------------------------------------------------------------ */
+/* --- Teredo clients ------------------------------------------------------- */
 
 /* An IPv4 deny that a Teredo client could fall under exists for the protocol. */
 static bool denies_v4(const struct policy *p, enum net_proto proto)
@@ -384,10 +392,12 @@ static void refuse_teredo(struct diags *d, const struct policy *p)
 			const struct net_operand *o = &p->net_rule[i].to[k];
 			struct diag *e;
 
-			if (o->family != NET_V6 || !addr_overlap((struct addr_range){ o->lo, o->hi }, teredo))
+			if (o->family != NET_V6 ||
+			    !addr_overlap((struct addr_range){ o->lo, o->hi }, teredo))
 				continue;
 			e = diag_error(d, CAVE_CONTRADICTION, o->at,
-				       "%s holds Teredo addresses of every IPv4 client, some of which are denied",
+				       "%s holds Teredo addresses of every IPv4 client, some of "
+				       "which are denied",
 				       addr_show_range(NET_V6, o->lo, o->hi).s);
 			diag_note(d, e, (struct span){ 0 },
 				  "name Teredo addresses within a /96, or write: except 2001::/32");
@@ -395,7 +405,10 @@ static void refuse_teredo(struct diags *d, const struct policy *p)
 	}
 }
 
-/* The /96 blocks of Teredo that the intervals touch; false if there are more than can be told apart. */
+/*
+ * The /96 blocks of Teredo that the intervals touch; false if there are more than can be told
+ * apart.
+ */
 static bool teredo_blocks(const struct sweep *s, struct net_addr *block, size_t *n)
 {
 	struct addr_range teredo = carrier_range(CARRIER_TEREDO);
@@ -431,8 +444,9 @@ static void deny_clients(struct sweep *s, const struct net_addr *block, size_t n
 			continue;
 		for (size_t k = 0; k < r->nto; k++) {
 			for (size_t b = 0; r->to[k].family == NET_V4 && b < n; b++) {
-				struct addr_range c = carrier_teredo_client(
-					block[b], (uint32_t)r->to[k].lo.lo, (uint32_t)r->to[k].hi.lo);
+				struct addr_range c =
+					carrier_teredo_client(block[b], (uint32_t)r->to[k].lo.lo,
+							      (uint32_t)r->to[k].hi.lo);
 
 				add_range(s, i, false, c.lo, c.hi);
 			}
@@ -440,9 +454,11 @@ static void deny_clients(struct sweep *s, const struct net_addr *block, size_t n
 	}
 }
 
-/* --- the set ------------------------------------------------------------------------------------- */
+/* --- the set -------------------------------------------------------------- */
 
-/* False if Teredo clients that are denied could not be taken out; the cell still holds them then. */
+/*
+ * False if Teredo clients that are denied could not be taken out; the cell still holds them then.
+ */
 static bool resolve_cell(struct arena *a, const struct policy *p, enum net_proto proto,
 			 enum net_family family, struct portsets *t, struct net_cell *out)
 {

@@ -18,21 +18,26 @@ enum carrier {
 struct addr_range carrier_range(enum carrier c);
 
 /*
- * The IPv6 addresses that carry the IPv4 range [lo, hi] as one range; false if there are none.  For Teredo it
- * is the server's part only: a client's addresses are no range (see carrier_teredo_client).
+ * The IPv6 addresses that carry the IPv4 range [lo, hi] as one range; false if there are none.  For
+ * Teredo it is the server's part only: a client's addresses are no range (see
+ * carrier_teredo_client).
  */
 bool carrier_of(enum carrier c, uint32_t lo, uint32_t hi, struct addr_range *out);
 
-/* Within one /96 of Teredo, the one that `block` lies in: the addresses whose client is in [lo, hi]. */
+/*
+ * Within one /96 of Teredo, the one that `block` lies in: the addresses whose client is in [lo,
+ * hi].
+ */
 struct addr_range carrier_teredo_client(struct net_addr block, uint32_t lo, uint32_t hi);
 
 /* Adds to `v4` every IPv4 address that is carried by an address of `v6`, unsorted. */
 void carrier_decode(struct arena *a, const struct addr_ranges *v6, struct addr_ranges *v4);
 
 /*
- * The checks on the finished set: bounded, no metadata address by accident, no undecodable carrier, no
- * multicast, broadcast or link-local range.  Returns false if an error was recorded.
+ * The checks on the finished set: bounded, no metadata address by accident, no undecodable carrier,
+ * no multicast, broadcast or link-local range.  Returns false if an error was recorded.
  */
-bool egress_check(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set);
+bool egress_check(struct diags *d, struct arena *a, const struct policy *p,
+		  const struct net_set *set);
 
 #endif

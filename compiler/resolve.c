@@ -271,7 +271,7 @@ bool resolver_finish(struct resolver *r)
 		diag_note(r->diags,
 			  diag_error(r->diags, CAVE_CONTRADICTION, r->network.at, "network false, beside network rules"),
 			  p->net_rule[0].at, "a rule is here");
-	else if (r->network_block.file && !p->nnet_rules)
+	else if (r->network_block.file && !p->nnet_rules && !r->diags->errors)
 		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
 	return r->diags->errors == 0;
 }

@@ -43,6 +43,7 @@ const struct system_path system_set[] = {
 	{ "/usr/local/share/ca-certificates", R, "what /etc/ssl/certs links to" },
 	{ "/usr/share/ca-certificates", R, "what /etc/ssl/certs links to" },
 	{ "/usr/share/locale", R, "messages" },
+	{ "/usr/share/nodejs", R, "Debian's Node keeps parts of itself there, and aborts without" },
 	{ "/usr/share/zoneinfo", R, "time zones" },
 };
 

@@ -3,13 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/major.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "runtime/mountinfo.h"
+
+/* Documentation/admin-guide/devices.txt: 5 char, 2 = /dev/ptmx. */
+enum { PTMX_MINOR = 2 };
 
 #ifndef F_GET_SEALS
 #define F_GET_SEALS 1034
@@ -39,6 +46,9 @@ static bool is_terminal_or_null(int fd, const struct stat *st)
 {
 	struct termios terminal;
 
+	/* The controlling side of a pseudo-terminal types into the other: no tool is given that. */
+	if (st->st_rdev == makedev(TTYAUX_MAJOR, PTMX_MINOR))
+		return false;
 	return st->st_rdev == makedev(1, 3) || !tcgetattr(fd, &terminal);
 }
 
@@ -69,7 +79,53 @@ static const char *fault(int fd, const struct stat *st)
 	}
 }
 
-static bool check_one(int fd, struct refusal *r)
+/* A pipe that has a name in a folder has metadata there; others have theirs to themselves. */
+static bool is_named(int fd, const struct stat *st)
+{
+	struct statfs fs;
+
+	return S_ISREG(st->st_mode) || (S_ISFIFO(st->st_mode) && (fstatfs(fd, &fs) || fs.f_type != PIPEFS_MAGIC));
+}
+
+/* True if the device can be opened again by its path. */
+static bool plan_reopening(int fd, const struct stat *st, struct reopened *out)
+{
+	int flags = fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK), again;
+	struct stat now = { 0 };
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, out->path, sizeof out->path);
+	if (n <= 0 || n == sizeof out->path)
+		return false;
+	out->path[n] = 0;
+	out->fd = fd;
+	out->flags = flags | O_NOCTTY | O_CLOEXEC;
+	out->device = st->st_rdev;
+	again = open(out->path, out->flags);
+	if (again < 0)
+		return false;
+	if (fstat(again, &now))
+		now.st_rdev = 0;
+	close(again);
+	return S_ISCHR(now.st_mode) && now.st_rdev == st->st_rdev;
+}
+
+/* What is to be done about the mount that the descriptor was opened on. */
+static void plan_one(int fd, const struct stat *st, struct descriptors *d)
+{
+	if (S_ISCHR(st->st_mode)) {
+		if (plan_reopening(fd, st, &d->reopened[d->nreopened]))
+			d->nreopened++;
+		else
+			d->loose = true;
+	} else if (is_named(fd, st) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+		d->loose = true;
+	}
+}
+
+static bool check_one(int fd, struct descriptors *d, struct refusal *r)
 {
 	struct stat st;
 	const char *is;
@@ -82,6 +138,7 @@ static bool check_one(int fd, struct refusal *r)
 			      "descriptor %d is %s: a tool is given regular files, pipes, terminals, "
 			      "/dev/null and connected unix streams only",
 			      fd, is);
+	plan_one(fd, &st, d);
 	return true;
 }
 
@@ -95,15 +152,18 @@ static bool fill_standard(struct refusal *r)
 	return true;
 }
 
-bool descriptors_check(const struct options *o, struct refusal *r)
+bool descriptors_check(const struct options *o, struct descriptors *out, struct refusal *r)
 {
+	struct descriptors d = { .loose = false };
+
 	if (!fill_standard(r))
 		return false;
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		if (!check_one(fd, r))
+		if (!check_one(fd, &d, r))
 			return false;
 	for (size_t i = 0; i < o->nkeep; i++)
-		if (!check_one(o->keep[i], r))
+		if (!check_one(o->keep[i], &d, r))
 			return false;
+	*out = d;
 	return true;
 }

@@ -235,6 +235,9 @@ static bool judge(struct preparation *p, const struct grant *g)
 		return add_own(p, g, own);
 	if (g->st.st_dev == p->root.st_dev && g->st.st_ino == p->root.st_ino)
 		return refuse(p->refusal, CAVE_READ_ROOT, "the grant %s is the whole machine, /", shown(p, g));
+	/* The ELF interpreter is named by PROGRAM, which nobody vouches for. */
+	if (g->execute && (!S_ISREG(g->st.st_mode) || !(g->st.st_mode & 0111)))
+		return refuse_program(p->refusal, EACCES, g->path, "it is no executable file");
 	if (g->execute && is_writable(p, g))
 		return refuse_program(p->refusal, EACCES, g->path,
 				      "it lies in a write grant, where nothing is executed");
@@ -251,6 +254,8 @@ static bool open_failed(struct preparation *p, const struct grant *g, int error)
 	/* What the caller cannot reach, the tool cannot either. */
 	if ((error == ENOENT || error == ENOTDIR || error == EACCES) && g->flags & CAVE_FILE_OPTIONAL)
 		return true;
+	if (g->execute)
+		return refuse_program(p->refusal, error, g->path, NULL);
 	if (error == EXDEV && g->flags & (CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE))
 		return refuse(p->refusal, CAVE_READ_ESCAPES,
 			      "the grant %s leads out of the folder that it is relative to", shown(p, g));

@@ -82,6 +82,7 @@ static int refused(const struct refusal *r)
 
 int main(int argc, char **argv)
 {
+	struct descriptors descriptors;
 	struct options options;
 	struct refusal refusal;
 	struct plan plan;
@@ -93,11 +94,11 @@ int main(int argc, char **argv)
 		return refused(&refusal);
 	if (options.information)
 		return inform(options.information);
-	if (!descriptors_check(&options, &refusal))
+	if (!descriptors_check(&options, &descriptors, &refusal))
 		return refused(&refusal);
 	/* Before anything is made that would have to be removed. */
 	wait_prepare(&mask);
-	if (!plan_make(&options, environ, &plan, &refusal))
+	if (!plan_make(&options, &descriptors, environ, &plan, &refusal))
 		return refused(&refusal);
 	ok = run(&plan, &mask, &status, &refusal);
 	plan_free(&plan);

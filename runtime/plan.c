@@ -95,16 +95,21 @@ static bool find_user(struct plan *p, const struct options *o, struct refusal *r
 	return user_find(&p->memory, o->user, user, r);
 }
 
-/* The canonical path of something that is named on the command line. */
+/* The canonical path of what is named on the command line: a folder with O_DIRECTORY, else a regular file. */
 static bool canonical(struct memory *m, const char *what, const char *path, int flags, const char **out,
 		      struct refusal *r)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC | flags);
+	struct stat st;
 
 	if (fd < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "%s %s", what, path);
 	*out = path_of(m, fd);
+	if (fstat(fd, &st) || (!(flags & O_DIRECTORY) && !S_ISREG(st.st_mode)))
+		*out = "";
 	close(fd);
+	if (*out && !**out)
+		return refuse(r, CAVE_FAILED, "%s %s is no regular file", what, path);
 	return *out || refuse(r, CAVE_FAILED, "%s %s has no path that can be known", what, path);
 }
 
@@ -150,10 +155,11 @@ static bool resolve(struct plan *p, const struct options *o, int artefact_fd, ch
 	       env_build(&p->memory, &p->artefact, environment, p->workspace.path, &p->env, r);
 }
 
-bool plan_make(const struct options *o, char *const *environment, struct plan *out, struct refusal *r)
+bool plan_make(const struct options *o, const struct descriptors *d, char *const *environment, struct plan *out,
+	       struct refusal *r)
 {
 	struct plan p = { .workspace = { .fd = -1, .parent = -1 }, .files = { .ruleset = -1 },
-			  .keep = o->keep, .nkeep = o->nkeep };
+			  .descriptors = d, .keep = o->keep, .nkeep = o->nkeep };
 	int fd = open(o->policy, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	bool ok;
 

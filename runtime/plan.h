@@ -7,6 +7,7 @@
 #define CAVE_RUNTIME_PLAN_H
 
 #include "bpf/artefact.h"
+#include "runtime/descriptors.h"
 #include "runtime/files.h"
 #include "runtime/memory.h"
 #include "runtime/options.h"
@@ -25,6 +26,7 @@ struct plan {
 	struct files files;
 	char **env;
 	const char *cwd; /* NULL: stay where the caller is */
+	const struct descriptors *descriptors;
 	const int *keep; /* as in struct options */
 	size_t nkeep;
 };
@@ -34,7 +36,8 @@ struct plan {
  * host can enforce, then the folder, the files, the program and the environment.  plan_free() undoes it,
  * a fresh workspace included; after a failure nothing is left.
  */
-bool plan_make(const struct options *o, char *const *environment, struct plan *out, struct refusal *r);
+bool plan_make(const struct options *o, const struct descriptors *d, char *const *environment, struct plan *out,
+	       struct refusal *r);
 
 void plan_free(struct plan *p);
 

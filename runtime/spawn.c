@@ -71,7 +71,7 @@ static bool complete(struct child *c, struct refusal *r)
 
 	if (getrandom(c->values.exec, sizeof c->values.exec, 0) != sizeof c->values.exec)
 		return refuse_errno(r, CAVE_FAILED, errno, "getrandom");
-	c->values.metadata = c->mode != CHILD_PLAIN;
+	c->values.metadata = c->mode != CHILD_PLAIN && !c->plan->descriptors->loose;
 	c->values.signals = c->plan->landlock_abi >= LL_ABI_SCOPE;
 	memcpy(c->insn, f->insn, f->n * sizeof *f->insn);
 	filter_complete(f, &c->values, c->insn);
@@ -155,6 +155,10 @@ static bool start(struct child *c, int cgroup, void *stack, pid_t *out, struct r
 {
 	pid_t pid;
 
+	if (c->plan->descriptors->loose && c->plan->artefact.requires & CAVE_REQUIRE_MOUNTS)
+		return refuse(r, CAVE_FAILED,
+			      "the policy allows calls that change a file's mode, owner or times, and a file that is "
+			      "given to the tool for reading lies outside its mounts: give it by a pipe");
 	if (!complete(c, r))
 		return false;
 	pid = try(c, cgroup, stack);

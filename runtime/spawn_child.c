@@ -159,6 +159,32 @@ static long enter_directory(struct child *c)
 	return c->plan->cwd ? SYS2(SYS_chdir, c->plan->cwd, 0) : 0;
 }
 
+/*
+ * After the mounts, which are read-only for devices' metadata too; before the change of user, who may have no
+ * right to open the caller's terminal, and before Landlock, which would judge the opening.
+ */
+static long reopen_devices(struct child *c)
+{
+	const struct descriptors *d = c->plan->descriptors;
+	long error = 0;
+
+	for (size_t i = 0; i < d->nreopened && c->mode != CHILD_PLAIN && !error; i++) {
+		const struct reopened *old = &d->reopened[i];
+		long fd = SYS4(SYS_openat, AT_FDCWD, old->path, old->flags, 0);
+		struct stat st;
+
+		if (fd < 0)
+			return fd;
+		error = SYS4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
+		if (!error && (!S_ISCHR(st.st_mode) || st.st_rdev != old->device))
+			error = -ESTALE;
+		if (!error)
+			error = SYS3(SYS_dup3, fd, old->fd, 0) < 0 ? -EBADF : 0;
+		SYS2(SYS_close, fd, 0);
+	}
+	return error;
+}
+
 /* --- who it is ------------------------------------------------------------------------------------ */
 
 /*
@@ -296,6 +322,7 @@ static const struct {
 	{ spawn_step_ids, map_ids },
 	{ spawn_step_mounts, make_mounts },
 	{ "entering its directory", enter_directory },
+	{ "opening its devices anew", reopen_devices },
 	{ "changing the user", change_user },
 	{ "no_new_privs", set_no_new_privs },
 	{ "landlock_restrict_self", restrict_files },

@@ -50,9 +50,9 @@ while True:
         c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nyes")
         c.close()
 END
-at $there "$python" "$work/server.py" >"$work/ready" &
+nsenter --net="/run/netns/$there" "$python" "$work/server.py" >"$work/ready" &
 servers=$!
-at $here "$python" "$work/server.py" >"$work/ready2" &
+nsenter --net="/run/netns/$here" "$python" "$work/server.py" >"$work/ready2" &
 servers="$servers $!"
 until grep -q ready "$work/ready" && grep -q ready "$work/ready2"; do sleep 0.05; done
 

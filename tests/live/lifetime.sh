@@ -1,6 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # How a run begins and ends: exit statuses, signals, the terminal, and that nothing is left.
+
+# In a mount namespace of its own, so that only mounts of what it starts are seen.
+if [ "$(id -u)" = 0 ] && [ -z "${OWN_MOUNTS:-}" ]; then
+	OWN_MOUNTS=1 exec unshare --mount "$0"
+fi
 . "$(dirname "$0")/../lib.sh"
 need_root
 
@@ -20,14 +25,21 @@ profile net {
 	files { write workspace }
 }
 END
-cgroups=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo)
-folders() { find "$cgroups" -mindepth 1 -type d | sort; }
+# A cgroup of the test's own, and a place for temporary files: what others do at the same time is not seen.
+cgroup=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo)/cave-lifetime-$$
+mkdir "$cgroup" "$work/tmp"
+echo $$ >"$cgroup/cgroup.procs"
+cleanup() {
+	echo $$ >"${cgroup%/*}/cgroup.procs"
+	rmdir "$cgroup"
+}
+export TMPDIR="$work/tmp"
 # What a run might leave.
 left() {
-	folders
-	cut -d ' ' -f 5 /proc/self/mountinfo | sort
-	find /tmp /run /dev/shm -maxdepth 1 -name '*cave*' | sort
-	bpftool prog show 2>/dev/null | grep -c cgroup
+	find "$cgroup" -mindepth 1 -type d | sort
+	cut -d ' ' -f 5 /proc/self/mountinfo | grep -v /netns | sort
+	find "$work/tmp" -mindepth 1 | sort
+	find /run /dev/shm /sys/fs/bpf -maxdepth 1 -name '*cave*' | sort
 }
 left >"$work/before"
 
@@ -229,8 +241,8 @@ sleep 0.5
 left >"$work/after"
 expect "no process is left" -z "$(pgrep -f "$bin/")"
 if cmp -s "$work/before" "$work/after"; then
-	ok "no cgroup, mount, program or temporary file is left"
+	ok "no cgroup, mount, pin or temporary file is left"
 else
-	not_ok "no cgroup, mount, program or temporary file is left" "$(diff "$work/before" "$work/after")"
+	not_ok "no cgroup, mount, pin or temporary file is left" "$(diff "$work/before" "$work/after")"
 fi
 expect "the workspace holds what the tool wrote, nothing more" "$(cd "$work/w" && echo *)" = 'plain script'

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The eBPF checker and interpreter on programs written by hand: what each refuses, and what each computes. */
+/*
+ * The eBPF checker and interpreter on programs written by hand: what each refuses, and what each
+ * computes.
+ */
 #include "bpf/vm.h"
 
 #include <string.h>
@@ -46,18 +49,30 @@ static void test_check(void)
 		{ "another helper", 2, 0, { INSN(BPF_JMP | BPF_CALL, 0, 0, 0, 1), EXIT } },
 		{ "a byte store", 2, 0, { INSN(BPF_STX | BPF_MEM | BPF_B, 10, 1, -4, 0), EXIT } },
 		{ "a 64-bit load", 2, 0, { INSN(BPF_LDX | BPF_MEM | BPF_DW, 0, 1, 0, 0), EXIT } },
+		{ "an instruction that cannot be reached",
+		  4,
+		  2,
+		  { SET(0, 1), INSN(BPF_JMP | BPF_JA, 0, 0, 1, 0), SET(0, 2), EXIT } },
+		{ "another exit that cannot be reached", 3, 2, { SET(0, 1), EXIT, EXIT } },
 		{ "an unknown opcode", 2, 0, { INSN(0xff, 0, 0, 0, 0), EXIT } },
 		{ "a 64-bit swap", 2, 0, { SWAP(0, 64), EXIT } },
 		{ "a swap to little-endian", 2, 0, { INSN(BPF_ALU | BPF_END, 0, 0, 0, 16), EXIT } },
-		{ "a register compared", 2, 0, { INSN(BPF_JMP32 | BPF_JEQ | BPF_X, 0, 1, 0, 0), EXIT } },
-		{ "a stray constant", 2, 0, { INSN(BPF_ALU64 | BPF_MOV | BPF_X, 0, 1, 0, 7), EXIT } },
+		{ "a register compared",
+		  2,
+		  0,
+		  { INSN(BPF_JMP32 | BPF_JEQ | BPF_X, 0, 1, 0, 0), EXIT } },
+		{ "a stray constant",
+		  2,
+		  0,
+		  { INSN(BPF_ALU64 | BPF_MOV | BPF_X, 0, 1, 0, 7), EXIT } },
 	};
 
 	for (size_t i = 0; i < sizeof program / sizeof *program; i++) {
 		size_t bad = 99;
 		bool good = ebpf_check(program[i].insn, program[i].n, &bad);
 
-		check(!good && bad == program[i].bad, "refused by the checker: %s", program[i].what);
+		check(!good && bad == program[i].bad, "refused by the checker: %s",
+		      program[i].what);
 	}
 }
 
@@ -84,12 +99,12 @@ static void test_forbidden(void)
 		{ "a store of a pointer", { STORE(10, -4, 1), SET(0, 1), EXIT } },
 		{ "a call without arguments", { CALL, EXIT } },
 		{ "arguments after a call",
-		  { SET(2, 0), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8), SET(4, 8), CALL,
-		    COPY(0, 2), EXIT } },
+		  { SET(2, 0), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8),
+		    SET(4, 8), CALL, COPY(0, 2), EXIT } },
 		{ "a call above the stack", { SET(2, 0), COPY(3, 10), SET(4, 8), CALL, EXIT } },
 		{ "a call for nothing",
-		  { SET(2, 0), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8), SET(4, 0), CALL,
-		    EXIT } },
+		  { SET(2, 0), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8),
+		    SET(4, 0), CALL, EXIT } },
 	};
 
 	for (size_t i = 0; i < sizeof program / sizeof *program; i++) {
@@ -99,7 +114,8 @@ static void test_forbidden(void)
 		size_t n = length(program[i].insn), bad;
 		uint64_t result;
 
-		check(ebpf_check(program[i].insn, n, &bad) && !ebpf_run(program[i].insn, n, &in, &result, NULL),
+		check(ebpf_check(program[i].insn, n, &bad) &&
+			      !ebpf_run(program[i].insn, n, &in, &result, NULL),
 		      "forbidden: %s", program[i].what);
 	}
 }
@@ -115,28 +131,45 @@ static void test_results(void)
 		{ "a byte", 0x11, { LOAD(BPF_B, 0, 1, 0), EXIT } },
 		{ "a half word", 0x2211, { LOAD(BPF_H, 0, 1, 0), EXIT } },
 		{ "a word", 0x44332211, { LOAD(BPF_W, 0, 1, 0), EXIT } },
-		{ "16 bits from network order", 0x1122, { LOAD(BPF_W, 0, 1, 0), SWAP(0, 16), EXIT } },
-		{ "32 bits from network order", 0x11223344, { LOAD(BPF_W, 0, 1, 0), SWAP(0, 32), EXIT } },
-		{ "and", 0x30, { SET(0, 0xf3), INSN(BPF_ALU | BPF_AND | BPF_K, 0, 0, 0, 0x3c), EXIT } },
-		{ "unsigned >= of the top bit", 1,
+		{ "16 bits from network order",
+		  0x1122,
+		  { LOAD(BPF_W, 0, 1, 0), SWAP(0, 16), EXIT } },
+		{ "32 bits from network order",
+		  0x11223344,
+		  { LOAD(BPF_W, 0, 1, 0), SWAP(0, 32), EXIT } },
+		{ "and",
+		  0x30,
+		  { SET(0, 0xf3), INSN(BPF_ALU | BPF_AND | BPF_K, 0, 0, 0, 0x3c), EXIT } },
+		{ "unsigned >= of the top bit",
+		  1,
 		  { SET(0, 1), SET(2, INT32_MIN), JUMP(BPF_JGE, 2, 5, 1), SET(0, 0), EXIT } },
-		{ "unsigned < of the top bit", 0,
+		{ "unsigned < of the top bit",
+		  0,
 		  { SET(0, 0), SET(2, INT32_MIN), JUMP(BPF_JLT, 2, 5, 0), EXIT } },
 		{ ">= of equals", 1, { SET(0, 1), JUMP(BPF_JGE, 0, 1, 1), SET(0, 7), EXIT } },
 		{ "< of equals", 7, { SET(0, 1), JUMP(BPF_JLT, 0, 1, 1), SET(0, 7), EXIT } },
 		{ "== and a jump over", 1, { SET(0, 1), JUMP(BPF_JEQ, 0, 1, 1), SET(0, 7), EXIT } },
-		{ "!= that does not hold", 7, { SET(0, 1), JUMP(BPF_JNE, 0, 1, 1), SET(0, 7), EXIT } },
-		{ "a word through the stack", 9, { SET(2, 9), STORE(10, -8, 2), LOAD(BPF_W, 0, 10, -8), EXIT } },
-		{ "a word through the context", 9, { SET(2, 9), STORE(1, 4, 2), LOAD(BPF_W, 0, 1, 4), EXIT } },
-		{ "bytes of the packet", 0x0605,
-		  { SET(2, 5), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8), SET(4, 2), CALL,
-		    LOAD(BPF_H, 0, 10, -8), EXIT } },
-		{ "bytes past the packet", (uint64_t)-14,
-		  { SET(2, 7), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8), SET(4, 2), CALL,
-		    EXIT } },
-		{ "bytes past the packet are zero", 0,
-		  { SET(2, -1), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8), SET(4, 2), CALL,
-		    LOAD(BPF_H, 0, 10, -8), EXIT } },
+		{ "!= that does not hold",
+		  7,
+		  { SET(0, 1), JUMP(BPF_JNE, 0, 1, 1), SET(0, 7), EXIT } },
+		{ "a word through the stack",
+		  9,
+		  { SET(2, 9), STORE(10, -8, 2), LOAD(BPF_W, 0, 10, -8), EXIT } },
+		{ "a word through the context",
+		  9,
+		  { SET(2, 9), STORE(1, 4, 2), LOAD(BPF_W, 0, 1, 4), EXIT } },
+		{ "bytes of the packet",
+		  0x0605,
+		  { SET(2, 5), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8),
+		    SET(4, 2), CALL, LOAD(BPF_H, 0, 10, -8), EXIT } },
+		{ "bytes past the packet",
+		  (uint64_t)-14,
+		  { SET(2, 7), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8),
+		    SET(4, 2), CALL, EXIT } },
+		{ "bytes past the packet are zero",
+		  0,
+		  { SET(2, -1), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8),
+		    SET(4, 2), CALL, LOAD(BPF_H, 0, 10, -8), EXIT } },
 	};
 
 	for (size_t i = 0; i < sizeof program / sizeof *program; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults in the generated programs: every instruction of every hook is damaged in every way that a generator
- * could get wrong, and the proof has to find it - unless the damage makes no difference, which is tried with
- * inputs that the proof knows nothing of.
+ * Faults in the generated programs: every instruction of every hook is damaged in every way that a
+ * generator could get wrong, and the proof has to find it - unless the damage makes no difference,
+ * which is tried with inputs that the proof knows nothing of.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -120,7 +120,9 @@ static bool field_next(struct bpf_insn *insn)
 {
 	bool has = BPF_CLASS(insn->code) == BPF_LDX || BPF_CLASS(insn->code) == BPF_STX;
 
-	insn->off = (int16_t)(insn->off + (BPF_SIZE(insn->code) == BPF_W ? 4 : BPF_SIZE(insn->code) == BPF_H ? 2 : 1));
+	insn->off = (int16_t)(insn->off + (BPF_SIZE(insn->code) == BPF_W   ? 4
+					   : BPF_SIZE(insn->code) == BPF_H ? 2
+									   : 1));
 	return has;
 }
 
@@ -133,16 +135,22 @@ static bool register_next(struct bpf_insn *insn)
 }
 
 static const struct fault faults[] = {
-	{ "a constant one up", constant_up },	    { "a constant one down", constant_down },
+	{ "a constant one up", constant_up },
+	{ "a constant one down", constant_down },
 	{ "a constant with bytes swapped", constant_swapped },
-	{ "a target one further", target_next },    { "a target one nearer", target_before },
-	{ "a truncated target", target_truncated }, { "a swapped branch", branch_swapped },
-	{ "a lost branch", branch_lost },	    { "a branch always taken", branch_always },
-	{ "a lost byte swap", swap_lost },	    { "a lost store", store_lost },
-	{ "another field", field_next },	    { "another register", register_next },
+	{ "a target one further", target_next },
+	{ "a target one nearer", target_before },
+	{ "a truncated target", target_truncated },
+	{ "a swapped branch", branch_swapped },
+	{ "a lost branch", branch_lost },
+	{ "a branch always taken", branch_always },
+	{ "a lost byte swap", swap_lost },
+	{ "a lost store", store_lost },
+	{ "another field", field_next },
+	{ "another register", register_next },
 };
 
-/* --- inputs that tell programs apart ------------------------------------------------------------- */
+/* --- inputs that tell programs apart -------------------------------------- */
 
 enum { TRIES = 6000 };
 
@@ -181,12 +189,29 @@ static unsigned rarely(unsigned *seed, unsigned value, unsigned n)
 static void random_address(unsigned *seed, uint8_t at[16])
 {
 	static const char *const pool[] = {
-		"::ffff:10.1.2.3",   "::ffff:10.1.0.9",	 "::ffff:10.1.2.0",	"::ffff:10.1.255.255",
-		"::ffff:192.0.2.7",  "::ffff:127.0.0.1", "::ffff:0.0.0.0",	"::ffff:10.0.0.53",
-		"::ffff:10.0.0.1",   "2001:db8:1::5",	 "2001:db8:1::",	"2001:db8:1:ffff:ffff:ffff:ffff:ffff",
-		"2001:db8:2::9",     "::1",		 "::",			"64:ff9b::a01:9",
-		"64:ff9b::a01:ffff", "64:ff9b::a01:0",	 "::ffff:224.0.0.1",	"ff02::1",
-		"2001:db8::",	     "::10.1.0.9",	 "::ffff:223.255.255.255",
+		"::ffff:10.1.2.3",
+		"::ffff:10.1.0.9",
+		"::ffff:10.1.2.0",
+		"::ffff:10.1.255.255",
+		"::ffff:192.0.2.7",
+		"::ffff:127.0.0.1",
+		"::ffff:0.0.0.0",
+		"::ffff:10.0.0.53",
+		"::ffff:10.0.0.1",
+		"2001:db8:1::5",
+		"2001:db8:1::",
+		"2001:db8:1:ffff:ffff:ffff:ffff:ffff",
+		"2001:db8:2::9",
+		"::1",
+		"::",
+		"64:ff9b::a01:9",
+		"64:ff9b::a01:ffff",
+		"64:ff9b::a01:0",
+		"::ffff:224.0.0.1",
+		"ff02::1",
+		"2001:db8::",
+		"::10.1.0.9",
+		"::ffff:223.255.255.255",
 	};
 
 	inet_pton(AF_INET6, pool[pick(seed, sizeof pool / sizeof *pool)], at);
@@ -210,7 +235,8 @@ static void random_address(unsigned *seed, uint8_t at[16])
 
 static uint16_t random_port(unsigned *seed)
 {
-	static const uint16_t pool[] = { 0, 0, 53, 99, 123, 443, 443, 8000, 8010, 8080, 65535, 0xbb01, 256 };
+	static const uint16_t pool[] = { 0,    0,    53,   99,	  123,	  443, 443,
+					 8000, 8010, 8080, 65535, 0xbb01, 256 };
 
 	return (uint16_t)rarely(seed, pool[pick(seed, sizeof pool / sizeof *pool)], 65536);
 }
@@ -263,7 +289,8 @@ static void random_input(unsigned *seed, int hook, struct input *in)
 	} else if (hook == CAVE_HOOK_SOCK_CREATE) {
 		in->ctx.sock.family = rarely(seed, pick(seed, 2) ? AF_INET : AF_INET6, 40);
 		in->ctx.sock.type = 1 + pick(seed, 4);
-		in->ctx.sock.protocol = rarely(seed, pick(seed, 2) ? IPPROTO_TCP : IPPROTO_UDP, 300);
+		in->ctx.sock.protocol = rarely(seed, pick(seed, 2) ? IPPROTO_TCP : IPPROTO_UDP,
+					       300);
 	} else {
 		random_sock_addr(seed, &in->ctx.addr);
 	}
@@ -273,7 +300,8 @@ static size_t context_size(int hook)
 {
 	if (hook == CAVE_HOOK_EGRESS || hook == CAVE_HOOK_INGRESS)
 		return sizeof(struct __sk_buff);
-	return hook == CAVE_HOOK_SOCK_CREATE ? sizeof(struct bpf_sock) : sizeof(struct bpf_sock_addr);
+	return hook == CAVE_HOOK_SOCK_CREATE ? sizeof(struct bpf_sock)
+					     : sizeof(struct bpf_sock_addr);
 }
 
 /* The program's answer, 2 if it does what is forbidden; *in is changed as the kernel's would be. */
@@ -307,7 +335,7 @@ static bool differs(const struct hook_program *right, const struct hook_program 
 	return false;
 }
 
-/* --- injecting ----------------------------------------------------------------------------------- */
+/* --- injecting ------------------------------------------------------------ */
 
 static bool proof_finds(const struct compile *c, const struct hook_program *hook)
 {
@@ -366,10 +394,13 @@ static void inject(const struct compile *c, const struct fault *f)
 int main(void)
 {
 	static const char *const text[] = {
-		"allow tcp 10.1.0.0/16 except 10.1.2.0/24 port 443,8000-8010\nallow tcp,udp 10.1.2.3 port 53\n"
+		"allow tcp 10.1.0.0/16 except 10.1.2.0/24 port 443,8000-8010\nallow tcp,udp "
+		"10.1.2.3 port 53\n"
 		"deny all 10.1.0.9\nallow udp 192.0.2.7 port 123\n",
-		"allow tcp,udp 2001:db8:1::/48 except 2001:db8:1::5 port 443\nallow udp 2001:db8:2::9 port 53,99\n"
-		"allow tcp localhost port 8080\nallow tcp 64:ff9b::a01:0/112 port 443\ndeny all 10.1.0.9 port 443\n",
+		"allow tcp,udp 2001:db8:1::/48 except 2001:db8:1::5 port 443\nallow udp "
+		"2001:db8:2::9 port 53,99\n"
+		"allow tcp localhost port 8080\nallow tcp 64:ff9b::a01:0/112 port 443\ndeny all "
+		"10.1.0.9 port 443\n",
 		"allow udp 10.0.0.53 port 53\n",
 		"allow tcp 10.0.0.1 port any\n",
 	};
@@ -379,7 +410,8 @@ int main(void)
 
 		compile_init(&c);
 		compile_read(&c, text[i]);
-		if (check(compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook), "policy %zu", i))
+		if (check(compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook),
+			  "policy %zu", i))
 			for (size_t f = 0; f < sizeof faults / sizeof *faults; f++)
 				inject(&c, &faults[f]);
 		compile_free(&c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The egress programs in the running kernel: it loads them, answers as the interpreter does, and they hold for
- * real sockets.  Needs root and a cgroup v2 to make a group in; works in a network namespace of its own, where
- * every address is local.
+ * The egress programs in the running kernel: it loads them, answers as the interpreter does, and
+ * they hold for real sockets.  Needs root and a cgroup v2 to make a group in; works in a network
+ * namespace of its own, where every address is local.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -39,12 +39,12 @@ static const struct {
 #undef X
 };
 
-/* --- loading and attaching ----------------------------------------------------------------------- */
+/* --- loading and attaching ------------------------------------------------ */
 
 static int load(const struct hook_program *h, char *log, size_t size)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = hooks[h->hook].attach, .log_buf = log,
-		    .log_size = (__u32)size, .log_level = 1);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = hooks[h->hook].attach,
+		    .log_buf = log, .log_size = (__u32)size, .log_level = 1);
 
 	return bpf_prog_load(hooks[h->hook].type, "cave", "GPL", h->insn, h->n, &opts);
 }
@@ -81,6 +81,35 @@ static bool load_all(const struct compile *c, int fd[CAVE_HOOK_COUNT])
 	return all;
 }
 
+/* Policies whose programs have parts of the whole only, or none. */
+static void test_loading(void)
+{
+	static const char *const text[] = {
+		"allow tcp 10.1.2.3 port 443\ndeny all 10.0.0.0/8",
+		"allow tcp 10.1.2.3 port 443",
+		"allow udp 10.1.2.3 port any",
+		"allow tcp 2001:db8::/48 port any",
+		"allow udp 2001:db8::1 port 53",
+		"allow tcp,udp localhost port 1-65535",
+		"allow tcp 255.255.255.255,::2 port 65535",
+		"allow udp fc00::/8,10.0.0.0/8 port 1-100,102-65535\ndeny tcp 10.0.0.0/9",
+	};
+
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+		int fd[CAVE_HOOK_COUNT];
+		struct compile c;
+
+		compile_init(&c);
+		compile_read(&c, text[i]);
+		if (check(compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook),
+			  "policy %zu compiles", i) &&
+		    load_all(&c, fd))
+			for (int h = 0; h < CAVE_HOOK_COUNT; h++)
+				close(fd[h]);
+		compile_free(&c);
+	}
+}
+
 static bool attach_all(const int fd[CAVE_HOOK_COUNT], const char *cgroup)
 {
 	int dir = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -110,12 +139,13 @@ static bool enter_cgroup(const char *cgroup)
 static bool make_network(void)
 {
 	return !unshare(CLONE_NEWNET) &&
-	       !system("ip link set lo up && ip route add local 10.9.0.0/16 dev lo && "
-		       "ip -6 route add local 2001:db8::/32 dev lo && ip route add default dev lo && "
+	       !system("ip link set lo mtu 1500 up && ip route add local 10.9.0.0/16 dev lo && "
+		       "ip -6 route add local 2001:db8::/32 dev lo && ip route add default dev lo "
+		       "&& "
 		       "ip -6 route add default dev lo");
 }
 
-/* --- one socket call ----------------------------------------------------------------------------- */
+/* --- one socket call ------------------------------------------------------ */
 
 union address {
 	struct sockaddr any;
@@ -152,7 +182,7 @@ static int try_call(int family, int type, bool send, const char *text, uint16_t 
 	return error == EINPROGRESS ? 0 : error;
 }
 
-/* --- a child in the cgroup ----------------------------------------------------------------------- */
+/* --- a child in the cgroup ------------------------------------------------ */
 
 struct expectation {
 	const char *what;
@@ -170,17 +200,21 @@ static const struct expectation calls[] = {
 	{ "tcp to a denied port", AF_INET, SOCK_STREAM, false, "10.9.0.7", 8004, true },
 	{ "tcp beside a denied port", AF_INET, SOCK_STREAM, false, "10.9.0.7", 8005, false },
 	{ "mapped tcp", AF_INET6, SOCK_STREAM, false, "::ffff:10.9.0.9", 8001, false },
-	{ "mapped tcp to the except", AF_INET6, SOCK_STREAM, false, "::ffff:10.9.0.66", 8001, true },
+	{ "mapped tcp to the except", AF_INET6, SOCK_STREAM, false, "::ffff:10.9.0.66", 8001,
+	  true },
 	{ "tcp over IPv6", AF_INET6, SOCK_STREAM, false, "2001:db8:9::1", 7001, false },
-	{ "tcp over IPv6 to the except", AF_INET6, SOCK_STREAM, false, "2001:db8:9::66", 7001, true },
-	{ "tcp over IPv6 to another net", AF_INET6, SOCK_STREAM, false, "2001:db8:a::1", 7001, true },
+	{ "tcp over IPv6 to the except", AF_INET6, SOCK_STREAM, false, "2001:db8:9::66", 7001,
+	  true },
+	{ "tcp over IPv6 to another net", AF_INET6, SOCK_STREAM, false, "2001:db8:a::1", 7001,
+	  true },
 	{ "udp by sendto", AF_INET, SOCK_DGRAM, true, "10.9.0.1", 7001, false },
 	{ "udp by sendto elsewhere", AF_INET, SOCK_DGRAM, true, "10.9.0.2", 7001, true },
 	{ "udp by connect", AF_INET, SOCK_DGRAM, false, "10.9.0.5", 7001, false },
 	{ "udp by connect elsewhere", AF_INET, SOCK_DGRAM, false, "10.9.0.4", 7001, true },
 	{ "udp by connect to a port probe", AF_INET, SOCK_DGRAM, false, "10.9.0.5", 0, true },
 	{ "mapped udp by sendto", AF_INET6, SOCK_DGRAM, true, "::ffff:10.9.0.1", 7001, false },
-	{ "mapped udp by sendto elsewhere", AF_INET6, SOCK_DGRAM, true, "::ffff:10.9.0.2", 7001, true },
+	{ "mapped udp by sendto elsewhere", AF_INET6, SOCK_DGRAM, true, "::ffff:10.9.0.2", 7001,
+	  true },
 	{ "udp over IPv6 by sendto", AF_INET6, SOCK_DGRAM, true, "2001:db8:9::1", 7001, false },
 	{ "udp over IPv6 elsewhere", AF_INET6, SOCK_DGRAM, true, "2001:db8:9::66", 7001, true },
 	{ "udp to 0.0.0.0 as loopback", AF_INET, SOCK_DGRAM, true, "0.0.0.0", 7002, false },
@@ -190,7 +224,8 @@ static const struct expectation calls[] = {
 	{ "udp to mapped 0.0.0.0", AF_INET6, SOCK_DGRAM, false, "::ffff:0.0.0.0", 7002, false },
 	{ "metadata", AF_INET, SOCK_STREAM, false, "169.254.169.254", 80, true },
 	{ "mapped metadata", AF_INET6, SOCK_STREAM, false, "::ffff:169.254.169.254", 80, true },
-	{ "NAT64 of a granted address", AF_INET6, SOCK_STREAM, false, "64:ff9b::a09:9", 8001, true },
+	{ "NAT64 of a granted address", AF_INET6, SOCK_STREAM, false, "64:ff9b::a09:9", 8001,
+	  true },
 };
 
 static void test_calls(void)
@@ -200,8 +235,8 @@ static void test_calls(void)
 		int got = try_call(e->family, e->type, e->send, e->to, e->port);
 
 		/* Nobody listens: what is let through may be refused by the peer. */
-		check((got == EPERM) == e->refused, "kernel %s %s (%s)", e->refused ? "refuses" : "allows",
-		      e->what, strerror(got));
+		check((got == EPERM) == e->refused, "kernel %s %s (%s)",
+		      e->refused ? "refuses" : "allows", e->what, strerror(got));
 	}
 }
 
@@ -211,11 +246,16 @@ static void test_sockets(void)
 		int family, type, protocol;
 		bool refused;
 	} made[] = {
-		{ AF_INET, SOCK_STREAM, 0, false },    { AF_INET6, SOCK_STREAM, IPPROTO_TCP, false },
-		{ AF_INET, SOCK_DGRAM, 0, false },     { AF_INET6, SOCK_DGRAM, IPPROTO_UDP, false },
-		{ AF_INET, SOCK_DGRAM, 136, true },    { AF_INET, SOCK_STREAM, 262, true },
-		{ AF_INET, SOCK_RAW, 1, true },	       { AF_INET6, SOCK_RAW, 58, true },
-		{ AF_INET, SOCK_RAW, IPPROTO_TCP, true }, { AF_INET, SOCK_RAW, IPPROTO_RAW, true },
+		{ AF_INET, SOCK_STREAM, 0, false },
+		{ AF_INET6, SOCK_STREAM, IPPROTO_TCP, false },
+		{ AF_INET, SOCK_DGRAM, 0, false },
+		{ AF_INET6, SOCK_DGRAM, IPPROTO_UDP, false },
+		{ AF_INET, SOCK_DGRAM, 136, true },
+		{ AF_INET, SOCK_STREAM, 262, true },
+		{ AF_INET, SOCK_RAW, 1, true },
+		{ AF_INET6, SOCK_RAW, 58, true },
+		{ AF_INET, SOCK_RAW, IPPROTO_TCP, true },
+		{ AF_INET, SOCK_RAW, IPPROTO_RAW, true },
 	};
 
 	for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
@@ -223,8 +263,8 @@ static void test_sockets(void)
 		int error = fd < 0 ? errno : 0;
 
 		/* A protocol that the kernel was built without is as good as refused. */
-		check(made[i].refused ? fd < 0 : fd >= 0, "kernel: socket(%d, %d, %d) %s", made[i].family,
-		      made[i].type, made[i].protocol, strerror(error));
+		check(made[i].refused ? fd < 0 : fd >= 0, "kernel: socket(%d, %d, %d) %s",
+		      made[i].family, made[i].type, made[i].protocol, strerror(error));
 		if (fd >= 0)
 			close(fd);
 	}
@@ -246,10 +286,14 @@ static void test_bind(void)
 {
 	check(!try_bind(AF_INET, SOCK_STREAM, "0.0.0.0", 0), "kernel: bind to an ephemeral port");
 	check(!try_bind(AF_INET6, SOCK_DGRAM, "::1", 0), "kernel: bind to loopback, port 0");
-	check(try_bind(AF_INET, SOCK_STREAM, "0.0.0.0", 7777) == EPERM, "kernel: bind to a port refused");
-	check(try_bind(AF_INET6, SOCK_DGRAM, "::", 7777) == EPERM, "kernel: bind6 to a port refused");
-	check(try_bind(AF_INET, SOCK_DGRAM, "224.0.0.1", 0) == EPERM, "kernel: bind to multicast refused");
-	check(try_bind(AF_INET6, SOCK_DGRAM, "ff02::1", 0) == EPERM, "kernel: bind6 to multicast refused");
+	check(try_bind(AF_INET, SOCK_STREAM, "0.0.0.0", 7777) == EPERM,
+	      "kernel: bind to a port refused");
+	check(try_bind(AF_INET6, SOCK_DGRAM, "::", 7777) == EPERM,
+	      "kernel: bind6 to a port refused");
+	check(try_bind(AF_INET, SOCK_DGRAM, "224.0.0.1", 0) == EPERM,
+	      "kernel: bind to multicast refused");
+	check(try_bind(AF_INET6, SOCK_DGRAM, "ff02::1", 0) == EPERM,
+	      "kernel: bind6 to multicast refused");
 }
 
 /* A packet that a routing header or an IPv4 option would lead elsewhere does not leave. */
@@ -270,7 +314,8 @@ static void test_reaiming(void)
 		check(sendto(fd, "x", 1, 0, &to.any, size) < 0 && errno == EPERM,
 		      "kernel: extension headers do not leave");
 	setsockopt(fd, IPPROTO_IPV6, IPV6_DSTOPTS, NULL, 0);
-	check(sendto(fd, "x", 1, 0, &to.any, size) == 1, "kernel: without them the datagram leaves");
+	check(sendto(fd, "x", 1, 0, &to.any, size) == 1,
+	      "kernel: without them the datagram leaves");
 	check(!setsockopt(fd, IPPROTO_IPV6, IPV6_RTHDR, &header, sizeof header) &&
 		      sendto(fd, "x", 1, 0, &to.any, size) < 0 && errno == EPERM,
 	      "kernel: a routing header does not leave (%s)", strerror(errno));
@@ -289,7 +334,9 @@ static void test_ancillary(void)
 	union address to;
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec data = { "x", 1 };
-	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr m = { .msg_iov = &data,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
 			    .msg_controllen = sizeof control };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -311,13 +358,15 @@ static void test_ancillary(void)
 	close(fd);
 }
 
-/* --- the interpreter and the kernel side by side ------------------------------------------------- */
+/* --- the interpreter and the kernel side by side -------------------------- */
 
-static uint64_t interpret(const struct compile *c, int hook, int family, int protocol, const char *text,
-			  uint16_t port)
+static uint64_t interpret(const struct compile *c, int hook, int family, int protocol,
+			  const char *text, uint16_t port)
 {
-	struct bpf_sock_addr ctx = { .user_family = (uint32_t)family, .family = (uint32_t)family,
-				     .user_port = htons(port), .protocol = (uint32_t)protocol };
+	struct bpf_sock_addr ctx = { .user_family = (uint32_t)family,
+				     .family = (uint32_t)family,
+				     .user_port = htons(port),
+				     .protocol = (uint32_t)protocol };
 	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
 	uint64_t result = 2;
 
@@ -335,7 +384,8 @@ static void random_destination(unsigned *seed, int family, char text[INET6_ADDRS
 	else if (rand_r(seed) % 2)
 		snprintf(text, INET6_ADDRSTRLEN, "::ffff:10.9.0.%u", last);
 	else
-		snprintf(text, INET6_ADDRSTRLEN, "2001:db8:%u::%x", net ? 9 : 10, last ? last + 56 : 0);
+		snprintf(text, INET6_ADDRSTRLEN, "2001:db8:%u::%x", net ? 9 : 10,
+			 last ? last + 56 : 0);
 }
 
 static void test_connects_agree(const struct compile *c)
@@ -344,14 +394,16 @@ static void test_connects_agree(const struct compile *c)
 	unsigned seed = 1, differ = 0;
 
 	for (int i = 0; i < 4000; i++) {
-		int family = i % 2 ? AF_INET : AF_INET6, type = i % 4 / 2 ? SOCK_STREAM : SOCK_DGRAM;
+		int family = i % 2 ? AF_INET : AF_INET6,
+		    type = i % 4 / 2 ? SOCK_STREAM : SOCK_DGRAM;
 		uint16_t port = ports[(unsigned)rand_r(&seed) % 9];
 		char text[INET6_ADDRSTRLEN];
 		uint64_t allowed;
 
 		random_destination(&seed, family, text);
-		allowed = interpret(c, family == AF_INET ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6, family,
-				    type == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP, text, port);
+		allowed = interpret(c, family == AF_INET ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6,
+				    family, type == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP, text,
+				    port);
 		differ += (try_call(family, type, false, text, port) != EPERM) != (allowed == 1);
 	}
 	check(!differ, "interpreter and kernel agree on 4000 connects (%u differ)", differ);
@@ -391,7 +443,8 @@ static void test_packets_agree(const struct compile *c, const int fd[CAVE_HOOK_C
 		size_t size = random_packet(&seed, frame + 14);
 		struct __sk_buff ctx = { .family = AF_UNSPEC };
 		struct ebpf_input in = { &ctx, sizeof ctx, frame + 14, size };
-		LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = (__u32)(14 + size));
+		LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
+			    .data_size_in = (__u32)(14 + size));
 		bool six = frame[14] >> 4 == 6;
 		uint64_t result = 2;
 
@@ -411,7 +464,7 @@ static void test_packets_agree(const struct compile *c, const int fd[CAVE_HOOK_C
 	      hooks[hook].section, differ, refused);
 }
 
-/* --- traffic ------------------------------------------------------------------------------------- */
+/* --- traffic -------------------------------------------------------------- */
 
 static int serve(int type, const char *text, uint16_t port)
 {
@@ -424,10 +477,13 @@ static int serve(int type, const char *text, uint16_t port)
 	return fd;
 }
 
-/* The other end, outside the cgroup: echoes one stream, one datagram, and sends one from a stranger. */
+/* Longer than the link allows: cut on the way out, put together on the way in. */
+enum { LONG = 9000 };
+
+/* The other end, outside the cgroup: echoes a datagram, after one from a stranger, and a stream. */
 static void run_peer(int stream, int datagram, int stranger)
 {
-	char buffer[64];
+	static char buffer[2 * LONG];
 	union address from;
 	socklen_t size = sizeof from;
 	ssize_t n = recvfrom(datagram, buffer, sizeof buffer, 0, &from.any, &size);
@@ -443,25 +499,58 @@ static void run_peer(int stream, int datagram, int stranger)
 	_exit(0);
 }
 
-static void test_traffic(void)
+static int traffic_socket(int family, int type)
 {
-	union address to;
-	char buffer[64] = "";
 	struct timeval second = { 1, 0 };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	socklen_t size = make_address(&to, AF_INET, "10.9.0.1", 7001);
+	int fd = socket(family, type, 0);
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
-	check(sendto(fd, "hello", 5, 0, &to.any, size) == 5, "kernel: a datagram leaves");
-	check(recv(fd, buffer, sizeof buffer, 0) == 5 && !memcmp(buffer, "hello", 5),
-	      "kernel: the answer arrives, the stranger's datagram does not (%.8s)", buffer);
-	check(recv(fd, buffer, sizeof buffer, MSG_DONTWAIT) < 0 && errno == EAGAIN, "kernel: nothing else does");
+	return fd;
+}
+
+static void test_traffic(void)
+{
+	static char sent[LONG] = "hello", got[2 * LONG];
+	union address to;
+	socklen_t size = make_address(&to, AF_INET, "10.9.0.1", 7001);
+	int fd = traffic_socket(AF_INET, SOCK_DGRAM);
+
+	check(sendto(fd, sent, LONG, 0, &to.any, size) == LONG, "kernel: a long datagram leaves");
+	check(recv(fd, got, sizeof got, 0) == LONG && !memcmp(got, sent, LONG),
+	      "kernel: the answer arrives whole, the stranger's datagram does not (%.8s)", got);
+	check(recv(fd, got, sizeof got, MSG_DONTWAIT) < 0 && errno == EAGAIN,
+	      "kernel: nothing else does");
 	close(fd);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
-	check(!connect(fd, &to.any, size) && write(fd, "stream", 6) == 6 && read(fd, buffer, 64) == 6,
-	      "kernel: a stream flows both ways (%s)", strerror(errno));
+	fd = traffic_socket(AF_INET, SOCK_STREAM);
+	check(!connect(fd, &to.any, size) && write(fd, "stream", 6) == 6 && read(fd, got, 64) == 6,
+	      "kernel: a stream flows both ways");
 	close(fd);
+	size = make_address(&to, AF_INET6, "2001:db8:9::1", 7001);
+	fd = traffic_socket(AF_INET6, SOCK_DGRAM);
+	check(sendto(fd, sent, LONG, 0, &to.any, size) == LONG,
+	      "kernel: a long datagram leaves over IPv6");
+	close(fd);
+}
+
+/* Nobody listens at a granted address: the ICMP error has to come through. */
+static void test_icmp_errors(void)
+{
+	static const struct {
+		int family;
+		const char *to;
+	} peer[] = { { AF_INET, "10.9.0.5" }, { AF_INET6, "2001:db8:9::5" } };
+
+	for (int i = 0; i < 2; i++) {
+		union address to;
+		char byte;
+		int fd = traffic_socket(peer[i].family, SOCK_DGRAM);
+
+		check(!connect(fd, &to.any, make_address(&to, peer[i].family, peer[i].to, 7001)) &&
+			      send(fd, "x", 1, 0) == 1 && recv(fd, &byte, 1, 0) < 0 &&
+			      errno == ECONNREFUSED,
+		      "kernel: an ICMP error arrives from %s (%s)", peer[i].to, strerror(errno));
+		close(fd);
+	}
 }
 
 static int in_cgroup(const struct compile *c, const char *cgroup)
@@ -469,6 +558,7 @@ static int in_cgroup(const struct compile *c, const char *cgroup)
 	if (!check(enter_cgroup(cgroup), "enter the cgroup"))
 		return 1;
 	test_traffic();
+	test_icmp_errors();
 	test_calls();
 	test_sockets();
 	test_bind();
@@ -487,9 +577,11 @@ static int wait_for(pid_t child)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-static void test_in_cgroup(const struct compile *c, const int fd[CAVE_HOOK_COUNT], const char *cgroup)
+static void test_in_cgroup(const struct compile *c, const int fd[CAVE_HOOK_COUNT],
+			   const char *cgroup)
 {
-	int stream = serve(SOCK_STREAM, "10.9.0.1", 7001), datagram = serve(SOCK_DGRAM, "10.9.0.1", 7001);
+	int stream = serve(SOCK_STREAM, "10.9.0.1", 7001),
+	    datagram = serve(SOCK_DGRAM, "10.9.0.1", 7001);
 	int stranger = serve(SOCK_DGRAM, "10.9.0.2", 7001);
 	pid_t peer, child;
 
@@ -527,6 +619,7 @@ int main(void)
 	compile_init(&c);
 	compile_read(&c, POLICY);
 	if (check(compile_generate(&c), "generate") && load_all(&c, fd)) {
+		test_loading();
 		test_packets_agree(&c, fd, CAVE_HOOK_INGRESS);
 		test_packets_agree(&c, fd, CAVE_HOOK_EGRESS);
 		test_in_cgroup(&c, fd, cgroup);

@@ -129,7 +129,8 @@ static void test_good(void)
 			strcat(got, k ? " " : "");
 			strcat(got, addr_show_range(o[k].family, o[k].lo, o[k].hi).s);
 		}
-		check(!c.diags.errors && !strcmp(got, good[i].means), "address %s is %s", good[i].text, got);
+		check(!c.diags.errors && !strcmp(got, good[i].means), "address %s is %s",
+		      good[i].text, got);
 		compile_free(&c);
 	}
 }
@@ -143,7 +144,8 @@ static void test_bad(void)
 
 		compile_init(&c);
 		n = egress_parse_address(&c.diags, bad[i].text, (struct span){ 0 }, o);
-		check(!n && c.diags.errors == 1 && first_code(&c) == bad[i].code && says(&c, bad[i].says),
+		check(!n && c.diags.errors == 1 && first_code(&c) == bad[i].code &&
+			      says(&c, bad[i].says),
 		      "address `%s`: %s, %s", bad[i].text, cave_code_name(first_code(&c)),
 		      c.diags.first ? c.diags.first->text : "accepted");
 		compile_free(&c);
@@ -159,7 +161,8 @@ static void test_too_long(void)
 	memset(text, '1', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
 	compile_init(&c);
-	check(!egress_parse_address(&c.diags, text, (struct span){ 0 }, o) && first_code(&c) == CAVE_VALUE,
+	check(!egress_parse_address(&c.diags, text, (struct span){ 0 }, o) &&
+		      first_code(&c) == CAVE_VALUE,
 	      "a very long number is no address");
 	compile_free(&c);
 }
@@ -183,17 +186,28 @@ static void test_ports(void)
 		unsigned lo, hi; /* 0: an error */
 		const char *says;
 	} port[] = {
-		{ "443", 443, 443, "" },	      { "1", 1, 1, "" },
-		{ "65535", 65535, 65535, "" },	      { "8000-8010", 8000, 8010, "" },
-		{ "80-80", 80, 80, "" },	      { "any", 1, 65535, "" },
-		{ "0", 0, 0, "1 to 65535" },	      { "65536", 0, 0, "1 to 65535" },
-		{ "443-80", 0, 0, "80-443" },	      { "0-80", 0, 0, "1 to 65535" },
-		{ "080", 0, 0, "80" },		      { "00", 0, 0, "leading zero" },
-		{ "*", 0, 0, "port any" },	      { "https", 0, 0, "port 443" },
-		{ "", 0, 0, "numbers from 1" },	      { "-", 0, 0, "numbers from 1" },
-		{ "80-", 0, 0, "numbers from 1" },    { "-80", 0, 0, "numbers from 1" },
-		{ "1-2-3", 0, 0, "numbers from 1" },  { "99999999999999999999", 0, 0, "1 to 65535" },
-		{ "443 ", 0, 0, "numbers from 1" },   { "+443", 0, 0, "numbers from 1" },
+		{ "443", 443, 443, "" },
+		{ "1", 1, 1, "" },
+		{ "65535", 65535, 65535, "" },
+		{ "8000-8010", 8000, 8010, "" },
+		{ "80-80", 80, 80, "" },
+		{ "any", 1, 65535, "" },
+		{ "0", 0, 0, "1 to 65535" },
+		{ "65536", 0, 0, "1 to 65535" },
+		{ "443-80", 0, 0, "80-443" },
+		{ "0-80", 0, 0, "1 to 65535" },
+		{ "080", 0, 0, "80" },
+		{ "00", 0, 0, "leading zero" },
+		{ "*", 0, 0, "port any" },
+		{ "https", 0, 0, "port 443" },
+		{ "", 0, 0, "numbers from 1" },
+		{ "-", 0, 0, "numbers from 1" },
+		{ "80-", 0, 0, "numbers from 1" },
+		{ "-80", 0, 0, "numbers from 1" },
+		{ "1-2-3", 0, 0, "numbers from 1" },
+		{ "99999999999999999999", 0, 0, "1 to 65535" },
+		{ "443 ", 0, 0, "numbers from 1" },
+		{ "+443", 0, 0, "numbers from 1" },
 		{ "0x1bb", 0, 0, "numbers from 1" },
 	};
 

@@ -28,7 +28,8 @@ static inline void compile_init(struct compile *c)
 	c->policy.name = "test";
 }
 
-static inline size_t read_addresses(struct compile *c, char *list, struct span at, struct net_operand **out)
+static inline size_t read_addresses(struct compile *c, char *list, struct span at,
+				    struct net_operand **out)
 {
 	size_t n = 0, cap = 0;
 	char *rest;
@@ -43,7 +44,8 @@ static inline size_t read_addresses(struct compile *c, char *list, struct span a
 	return n;
 }
 
-static inline size_t read_ports(struct compile *c, char *list, struct span at, struct net_ports **out)
+static inline size_t read_ports(struct compile *c, char *list, struct span at,
+				struct net_ports **out)
 {
 	size_t n = 0, cap = 0;
 	char *rest;
@@ -84,8 +86,8 @@ static inline struct net_rule read_rule(struct compile *c, char *line, struct sp
 /* Reads the lines of `text` into c->policy. */
 static inline void compile_read(struct compile *c, const char *text)
 {
-	uint32_t file = sources_add(&c->sources, "test.cave", arena_strdup(&c->arena, text), strlen(text),
-				    (struct span){ 0 }, false);
+	uint32_t file = sources_add(&c->sources, "test.cave", arena_strdup(&c->arena, text),
+				    strlen(text), (struct span){ 0 }, false);
 	struct net_rule *rule = NULL;
 	size_t n = 0, cap = 0;
 
@@ -94,8 +96,8 @@ static inline void compile_read(struct compile *c, const char *text)
 		struct span at = { file, (uint32_t)(p - text), (uint32_t)(p - text + length) };
 
 		if (length)
-			*ARENA_PUSH(&c->arena, rule, n, cap) =
-				read_rule(c, arena_strndup(&c->arena, p, length), at);
+			*ARENA_PUSH(&c->arena, rule, n,
+				    cap) = read_rule(c, arena_strndup(&c->arena, p, length), at);
 		p += length + (p[length] == '\n');
 	}
 	c->policy.net_rule = rule;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set algebra: against a brute-force evaluation on small universes, its one form, aliases, what is
- * unbounded, and what else is refused of a finished set.
+ * The set algebra: against a brute-force evaluation on small universes, its one form, aliases, what
+ * is unbounded, and what else is refused of a finished set.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "tests/unit/egress_rules.h"
 #include "tests/unit/unit.h"
 
-/* --- one form ------------------------------------------------------------------------------------ */
+/* --- one form ------------------------------------------------------------- */
 
 static bool reaches(const struct net_set *set, int proto, enum net_family family, struct net_addr a,
 		    unsigned port)
@@ -19,7 +19,8 @@ static bool reaches(const struct net_set *set, int proto, enum net_family family
 	for (size_t i = 0; i < c->n; i++) {
 		const struct net_portset *p = &set->portset[c->interval[i].ports];
 
-		if (net_addr_cmp(a, c->interval[i].lo) < 0 || net_addr_cmp(a, c->interval[i].hi) > 0)
+		if (net_addr_cmp(a, c->interval[i].lo) < 0 ||
+		    net_addr_cmp(a, c->interval[i].hi) > 0)
 			continue;
 		for (size_t k = 0; k < p->n; k++)
 			if (p->range[k].lo <= port && port <= p->range[k].hi)
@@ -56,7 +57,8 @@ static bool canonical(const struct net_set *set)
 			for (size_t i = 0; i < c->n; i++) {
 				const struct net_interval *v = &c->interval[i];
 
-				if (net_addr_cmp(v->lo, v->hi) > 0 || v->ports >= set->nportsets || !v->line)
+				if (net_addr_cmp(v->lo, v->hi) > 0 || v->ports >= set->nportsets ||
+				    !v->line)
 					return false;
 				if (i && (net_addr_cmp(v->lo, v[-1].hi) <= 0 ||
 					  (v->ports == v[-1].ports &&
@@ -67,7 +69,7 @@ static bool canonical(const struct net_set *set)
 	return canonical_ports(set);
 }
 
-/* --- brute force --------------------------------------------------------------------------------- */
+/* --- brute force ---------------------------------------------------------- */
 
 enum { UNIVERSE = 16, PORTS = 8, FORMS = 7 };
 
@@ -147,17 +149,20 @@ static void put_rule(char *text, size_t size, const struct small_rule *r)
 		put_range(except + 8, sizeof except - 8, r->form, r->except_lo, r->except_hi);
 	}
 	snprintf(text + used, size - used, "%s %s %s%s port %u-%u\n", r->allow ? "allow" : "deny",
-		 r->proto[NET_TCP] && r->proto[NET_UDP] ? "all" : r->proto[NET_TCP] ? "tcp" : "udp", to, except,
-		 r->port_lo, r->port_hi);
+		 r->proto[NET_TCP] && r->proto[NET_UDP] ? "all"
+		 : r->proto[NET_TCP]			? "tcp"
+							: "udp",
+		 to, except, r->port_lo, r->port_hi);
 }
 
-static bool brute(const struct small_rule *r, size_t n, int proto, int form, unsigned i, unsigned port)
+static bool brute(const struct small_rule *r, size_t n, int proto, int form, unsigned i,
+		  unsigned port)
 {
 	bool allow = false;
 
 	for (size_t k = 0; k < n; k++) {
-		bool in = r[k].lo <= i && i <= r[k].hi && r[k].port_lo <= port && port <= r[k].port_hi &&
-			  r[k].proto[proto];
+		bool in = r[k].lo <= i && i <= r[k].hi && r[k].port_lo <= port &&
+			  port <= r[k].port_hi && r[k].proto[proto];
 
 		/* What an IPv4 deny covers it covers in every form but plain IPv6. */
 		if (!r[k].allow && in && (r[k].form == form || (r[k].form == 0 && form != 1)))
@@ -186,7 +191,9 @@ static unsigned count_differences(const struct compile *c, const struct small_ru
 	return differ;
 }
 
-/* The Teredo form with the client varied lies in one /96; the one with the server varied in many. */
+/*
+ * The Teredo form with the client varied lies in one /96; the one with the server varied in many.
+ */
 static void test_brute_force(void)
 {
 	unsigned seed = 3, differ = 0, ugly = 0, unresolved = 0, unproved = 0;
@@ -216,7 +223,8 @@ static void test_brute_force(void)
 		}
 		compile_free(&c);
 	}
-	check(!differ, "300 random policies: the set is what brute force finds (%u differ)", differ);
+	check(!differ, "300 random policies: the set is what brute force finds (%u differ)",
+	      differ);
 	check(!ugly, "300 random policies: the set has its one form (%u have not)", ugly);
 	check(!unproved, "300 random policies: the programs are proved (%u are not)", unproved);
 	check(unresolved < 200, "300 random policies: most resolve (%u do not)", unresolved);
@@ -232,13 +240,13 @@ static const char *one_line(struct compile *c, const char *text)
 	return s;
 }
 
-/* --- aliases ------------------------------------------------------------------------------------- */
+/* --- aliases -------------------------------------------------------------- */
 
 static bool same_programs(const struct compile *x, const struct compile *y)
 {
 	for (int h = 0; h < CAVE_HOOK_COUNT; h++)
-		if (x->hook[h].n != y->hook[h].n ||
-		    memcmp(x->hook[h].insn, y->hook[h].insn, x->hook[h].n * sizeof(struct bpf_insn)))
+		if (x->hook[h].n != y->hook[h].n || memcmp(x->hook[h].insn, y->hook[h].insn,
+							   x->hook[h].n * sizeof(struct bpf_insn)))
 			return false;
 	return true;
 }
@@ -246,17 +254,20 @@ static bool same_programs(const struct compile *x, const struct compile *y)
 static void test_aliases(void)
 {
 	static const char *const alias[][2] = {
-		{ "allow tcp 10.0.0.0/24 port 443", "allow tcp 10.0.0.0/25,10.0.0.128/25 port 443" },
+		{ "allow tcp 10.0.0.0/24 port 443",
+		  "allow tcp 10.0.0.0/25,10.0.0.128/25 port 443" },
 		{ "allow tcp 10.0.0.0/24 port 443", "allow tcp 10.0.0.0-10.0.0.255 port 443" },
 		{ "allow tcp 10.0.0.0/24 port 443", "allow tcp ::ffff:10.0.0.0/120 port 443" },
 		{ "allow tcp 10.0.0.0/24 port 80,81,82", "allow tcp 10.0.0.0/24 port 80-82" },
 		{ "allow tcp 10.0.0.0/24 except 10.0.0.9 port 80",
 		  "allow tcp 10.0.0.0/24 port 80\ndeny tcp 10.0.0.9" },
-		{ "allow tcp 10.0.0.1 port 80\nallow udp 10.0.0.1 port 80", "allow tcp,udp 10.0.0.1 port 80" },
+		{ "allow tcp 10.0.0.1 port 80\nallow udp 10.0.0.1 port 80",
+		  "allow tcp,udp 10.0.0.1 port 80" },
 		{ "allow tcp 10.0.0.1 port 80\nallow tcp 10.0.0.2 port 81\ndeny tcp 10.0.0.3",
 		  "deny tcp 10.0.0.3\nallow tcp 10.0.0.2 port 81\nallow tcp 10.0.0.1 port 80" },
 		{ "allow tcp localhost port 80", "allow tcp 127.0.0.0/8,::1 port 80" },
-		{ "allow tcp 2001:db8::/32 port 80", "allow tcp 2001:db8::/33,2001:db8:8000::/33 port 80" },
+		{ "allow tcp 2001:db8::/32 port 80",
+		  "allow tcp 2001:db8::/33,2001:db8:8000::/33 port 80" },
 		{ "allow tcp 10.0.0.1 port any", "allow tcp 10.0.0.1 port 1-65535" },
 		{ "allow tcp 10.0.0.1 port 80\ndeny all 10.0.0.1", "deny all 10.0.0.1 port 80" },
 	};
@@ -277,7 +288,7 @@ static void test_aliases(void)
 	}
 }
 
-/* --- what is refused of a finished set ----------------------------------------------------------- */
+/* --- what is refused of a finished set ------------------------------------ */
 
 static void refuse(const char *text, enum cave_code code)
 {
@@ -299,7 +310,8 @@ static void test_unbounded(void)
 	refuse("allow tcp 0.0.0.0/0 port 443", CAVE_EGRESS_UNBOUNDED);
 	refuse("allow tcp ::/0 port 443", CAVE_EGRESS_UNBOUNDED);
 	refuse("allow udp 0.0.0.0/1,128.0.0.0/1 port 53", CAVE_EGRESS_UNBOUNDED);
-	refuse("allow tcp 0.0.0.0/2 port 1\nallow tcp 64.0.0.0/2 port 2\nallow udp 128.0.0.0/2 port 3\n"
+	refuse("allow tcp 0.0.0.0/2 port 1\nallow tcp 64.0.0.0/2 port 2\nallow udp 128.0.0.0/2 "
+	       "port 3\n"
 	       "allow tcp 192.0.0.0/2 port 4",
 	       CAVE_EGRESS_UNBOUNDED);
 	for (int i = 0; i < 256; i++)
@@ -322,15 +334,20 @@ static void test_bounds(void)
 	refuse("allow tcp 8.0.0.0/12 port 443", CAVE_OK); /* exactly 2^20 */
 	refuse("allow tcp 8.0.0.0/12,9.9.9.9 port 443", CAVE_EGRESS_UNBOUNDED);
 	refuse("allow tcp 8.0.0.0/13 port 443\nallow udp 8.8.0.0/13 port 53", CAVE_OK);
-	refuse("allow tcp 8.0.0.0/13 port 443\nallow udp 8.8.0.0/13 port 53\nallow udp 1.1.1.1 port 53",
+	refuse("allow tcp 8.0.0.0/13 port 443\nallow udp 8.8.0.0/13 port 53\nallow udp 1.1.1.1 "
+	       "port 53",
 	       CAVE_EGRESS_UNBOUNDED);
-	refuse("allow tcp 8.0.0.0/13,64:ff9b::908:0/109 port 443", CAVE_OK); /* carried: 9.8.0.0/13 */
-	refuse("allow tcp 8.0.0.0/12,64:ff9b::800:0/108 port 443", CAVE_OK); /* carried: the same again */
+	refuse("allow tcp 8.0.0.0/13,64:ff9b::908:0/109 port 443",
+	       CAVE_OK); /* carried: 9.8.0.0/13 */
+	refuse("allow tcp 8.0.0.0/12,64:ff9b::800:0/108 port 443",
+	       CAVE_OK); /* carried: the same again */
 	refuse("allow tcp 8.0.0.0/12,64:ff9b::901:101 port 443", CAVE_EGRESS_UNBOUNDED);
 	refuse("allow tcp 2a00::/30 port 443", CAVE_OK); /* exactly 2^18 /48s */
 	refuse("allow tcp 2a00::/30,2a01::1 port 443", CAVE_EGRESS_UNBOUNDED);
 	refuse("allow tcp 10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.0/8 port any", CAVE_OK);
-	refuse("allow tcp fc00::/7 except fd00:ec2::254,fd00:ec2::23,fd20:ce::254,fd00:42::42 port any", CAVE_OK);
+	refuse("allow tcp fc00::/7 except fd00:ec2::254,fd00:ec2::23,fd20:ce::254,fd00:42::42 port "
+	       "any",
+	       CAVE_OK);
 	refuse("allow tcp 0.0.0.0/0 port 443\ndeny all 0.0.0.0/0", CAVE_OK); /* nothing is left */
 }
 
@@ -343,8 +360,10 @@ static void test_refusals(void)
 	refuse("allow udp 100.64.0.0/10 except 100.100.100.200 port 53", CAVE_OK);
 	refuse("allow udp 100.64.0.0/10 port 53\ndeny all 100.100.100.200", CAVE_OK);
 	refuse("allow tcp 100.64.0.0/10,100.100.100.200 port 80", CAVE_OK);
-	refuse("allow tcp 100.64.0.0/10 port 80\nallow tcp 100.100.100.200 port 81", CAVE_METADATA_ADDRESS);
-	refuse("allow tcp 100.64.0.0/10 port 80\nallow udp 100.100.100.200 port 80", CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 100.64.0.0/10 port 80\nallow tcp 100.100.100.200 port 81",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 100.64.0.0/10 port 80\nallow udp 100.100.100.200 port 80",
+	       CAVE_METADATA_ADDRESS);
 	refuse("allow tcp fd00:ec2::/64 port 80", CAVE_METADATA_ADDRESS);
 	refuse("allow tcp 64:ff9b::a9fe:0/112 port 80", CAVE_METADATA_ADDRESS);
 	refuse("allow tcp 64:ff9b::a9fe:a9fe port 80", CAVE_OK);
@@ -359,7 +378,8 @@ static void test_refusals(void)
 	refuse("allow tcp fe80::/64 port 80", CAVE_VALUE);
 	refuse("allow tcp fe80::1 port 80", CAVE_OK);
 	refuse("allow udp 255.255.255.254/31 port 80", CAVE_VALUE);
-	refuse("allow tcp 10.0.0.1 port 80\ndeny all 169.254.0.0/16\ndeny all 224.0.0.0/4", CAVE_OK);
+	refuse("allow tcp 10.0.0.1 port 80\ndeny all 169.254.0.0/16\ndeny all 224.0.0.0/4",
+	       CAVE_OK);
 	refuse("allow tcp 10.0.0.1 port 80\ndeny all ::/0", CAVE_OK);
 	refuse("allow tcp 10.0.0.1 port 80\ndeny all ::/1", CAVE_VALUE);
 	refuse("allow tcp ::ff00:0:0/88 port 80", CAVE_OK);
@@ -374,10 +394,12 @@ static void test_contributors(void)
 	unsigned lines = 0;
 
 	compile_init(&c);
-	compile_read(&c, "allow tcp 8.0.0.0/13 port 443\nallow tcp 9.0.0.0/12 port 443\nallow tcp 1.1.1.1 port 443\n"
+	compile_read(&c, "allow tcp 8.0.0.0/13 port 443\nallow tcp 9.0.0.0/12 port 443\nallow tcp "
+			 "1.1.1.1 port 443\n"
 			 "allow tcp 10.0.0.0/8 port 443\nallow tcp 2a00::1 port 443\n");
 	compile_resolve(&c);
-	if (check(c.diags.errors == 1 && first_code(&c) == CAVE_EGRESS_UNBOUNDED, "one error of reach")) {
+	if (check(c.diags.errors == 1 && first_code(&c) == CAVE_EGRESS_UNBOUNDED,
+		  "one error of reach")) {
 		check(c.diags.first->at.begin == 30, "it stands at the largest line");
 		check(strstr(c.diags.first->text, "1,572,865 public IPv4") != NULL, "it counts: %s",
 		      c.diags.first->text);
@@ -393,7 +415,9 @@ static void test_many(void)
 	enum { N = 100000 };
 	struct net_operand *to;
 	struct net_ports port = { 443, 443 };
-	struct net_rule rule = { .allow = true, .proto = { true, false }, .port = &port, .nports = 1, .line = 1 };
+	struct net_rule rule = {
+		.allow = true, .proto = { true, false }, .port = &port, .nports = 1, .line = 1
+	};
 	struct compile c;
 
 	compile_init(&c);
@@ -406,7 +430,8 @@ static void test_many(void)
 	rule.nto = N;
 	c.policy.net_rule = &rule;
 	c.policy.nnet_rules = 1;
-	check(compile_resolve(&c) && c.set.cell[NET_TCP][NET_V4].n == N, "100,000 prefixes resolve");
+	check(compile_resolve(&c) && c.set.cell[NET_TCP][NET_V4].n == N,
+	      "100,000 prefixes resolve");
 	compile_free(&c);
 }
 
