@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bare filter as the container engines' JSON (runtime-spec config-linux.md, "Seccomp").  An engine takes rules without
- * an order, compares whole 64-bit registers, and takes two conditions on one argument for alternatives; so what is
- * written are rules that do not overlap, each with at most one masked comparison on an argument.
+ * A bare filter as the container engines' JSON (runtime-spec config-linux.md, "Seccomp").  An engine takes rules
+ * without an order, compares whole 64-bit registers, and takes two conditions on one argument for alternatives; so
+ * what is written are rules that do not overlap, each with at most one masked comparison on an argument.
  */
 #include <inttypes.h>
 #include <linux/audit.h>

@@ -55,6 +55,9 @@ pattern="([RX]_OK|($families)_[A-Z0-9_]*|S_I[A-Z]*|SIG[A-Z0-9]+|FIO[A-Z]+|FI[A-Z
 pattern="$pattern|TUN[A-Z]+|BLK[A-Z0-9]+|KD[A-Z]+|VT_[A-Z]+|WNOHANG|WUNTRACED|WSTOPPED|WEXITED|WCONTINUED|WNOWAIT|CSIGNAL"
 pattern="$pattern|[A-Z]+_IMPLIES_[A-Z]+|UNAME26|WHOLE_SECONDS|STICKY_TIMEOUTS|SHORT_INODE|MMAP_PAGE_ZERO|READ_IMPLIES_EXEC)"
 
+sizes='_(MAX|MIN|LAST|SHIFT|COUNT|SIZE|VERSION|MAX_[A-Z]*)$|_NR_[A-Z]*$|^IN_CLASS|^O_TMPFILE_MASK$'
+sizes="$sizes|^(MIN)?SIG(STKSZ|RTMIN|RTMAX)\$"
+
 headers='asm/fcntl asm/ioctls asm/mman asm/poll asm/resource asm/signal asm/socket asm/stat asm/termbits linux/aio_abi linux/bpf
 linux/close_range linux/eventfd linux/eventpoll linux/falloc linux/fadvise linux/fanotify linux/fcntl linux/fiemap linux/fs
 linux/futex linux/if_tun linux/in linux/in6 linux/inotify linux/io_uring linux/ioprio linux/ipc linux/kcmp linux/kd linux/kexec
@@ -70,12 +73,12 @@ constants() {
 	{
 		gcc -E -dM "$@" "$source" | sed -nE "s/^#define ($pattern) .*/\1/p"
 		gcc -E -P "$@" "$source" | grep -oE "\b$pattern\b"
-	} | sort -u | grep -vE '_(MAX|MIN|LAST|SHIFT|COUNT|SIZE|VERSION|MAX_[A-Z]*)$|_NR_[A-Z]*$|^IN_CLASS|^O_TMPFILE_MASK$|^(MIN)?SIG(STKSZ|RTMIN|RTMAX)$' >"$work/names"
+	} | sort -u | grep -vE "$sizes" >"$work/names"
 	while :; do
 		{
 			cat "$source"
-			awk '{ printf "_Static_assert(__builtin_constant_p(%s) && (unsigned long)(%s) + 1, \"\");//%s\n", $1, $1, $1 }
-			' "$work/names"
+			awk '{ printf "_Static_assert(__builtin_constant_p(%s) && ", $1
+				printf "(unsigned long)(%s) + 1, \"\");//%s\n", $1, $1 }' "$work/names"
 		} >"$work/try.c"
 		gcc -fsyntax-only -fmax-errors=0 "$@" "$work/try.c" 2>&1 |
 			sed -nE 's/^[^:]*try\.c:([0-9]+):.*error.*/\1/p' | sort -un >"$work/bad"
@@ -120,7 +123,10 @@ kernel x86_64 /usr/include /usr/include/x86_64-linux-gnu
 kernel aarch64 /usr/aarch64-linux-gnu/include /usr/aarch64-linux-gnu/include
 kernel riscv64 /usr/riscv64-linux-gnu/include /usr/riscv64-linux-gnu/include
 
-printf '#define _GNU_SOURCE\n#include <%s>\n#include <%s>\n#include <%s>\n#include <netinet/in.h>\n#include <netinet/udp.h>\n#include <sys/wait.h>\n' unistd.h sys/socket.h netinet/tcp.h >"$work/libc.c"
+{
+	echo '#define _GNU_SOURCE'
+	for h in unistd sys/socket sys/wait netinet/in netinet/tcp netinet/udp; do echo "#include <$h.h>"; done
+} >"$work/libc.c"
 constants "$work/libc.all" "$work/libc.c" -w -O1
 grep -E '^((AF|PF|SOCK|SOL|MSG|SHUT|P|IPPROTO)_|[FRWX]_OK)' "$work/libc.all" >"$work/libc"
 newer | while read -r name value; do echo "$name $(($value))"; done >"$work/newer"

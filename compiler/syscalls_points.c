@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUES_MAX = 1 << 14, RUNS_MAX = 1 << 21 };
+enum { VALUES_MAX = 1 << 16, RUNS_MAX = 1 << 23 };
 
 const uint32_t sample_token[6] = { 0x11c0ffee, 0x22c0ffee, 0x33c0ffee, 0x44c0ffee, 0x55c0ffee, 0x66c0ffee };
 

@@ -25,7 +25,8 @@ numbers() {
 # answers FILTER: for each number on standard input "NUMBER ANSWER".
 answers() {
 	cat >"$work/calls"
-	"$try" "$work/$1" <"$work/calls" | paste -d ' ' "$work/calls" -
+	"$try" "$work/$1" <"$work/calls" >"$work/answers"
+	paste -d ' ' "$work/calls" "$work/answers"
 }
 
 "$cavec" list | awk '{ print $1 }' >"$work/groups"

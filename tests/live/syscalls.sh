@@ -38,7 +38,7 @@ print(call("uname", buf), call("getpriority", 1, 0), call("getpriority", 0, 0))'
 gives "a mask" 'deny madvise(advice & 0x4 == 0x4) with errno EDOM' '0 EDOM' '
 import mmap
 m = mmap.mmap(-1, 4096); a = ctypes.addressof(ctypes.c_char.from_buffer(m))
-print(call("madvise", ctypes.c_void_p(a), ctypes.c_size_t(4096), 0), call("madvise", ctypes.c_void_p(a), ctypes.c_size_t(4096), 4))'
+print(*(call("madvise", ctypes.c_void_p(a), ctypes.c_size_t(4096), advice) for advice in (0, 4)))'
 gives "signed arguments" 'deny lseek(offset < 0) with errno ERANGE' 'ERANGE 0 EINVAL' '
 fd = os.open("/etc/hosts", os.O_RDONLY)
 def seek(o, w):

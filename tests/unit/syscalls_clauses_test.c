@@ -91,7 +91,8 @@ static bool says(struct alternatives alt, const uint64_t args[2])
 /* Values near the ends of ranges, and with bits of the masks. */
 static uint64_t random_value(uint64_t *state)
 {
-	static const uint64_t base[] = { 0, 0x7fffffe0, 0xffffffc0, 0xfffffff0, 0x80000000, 0x100000000, 0x780000000, UINT64_MAX };
+	static const uint64_t base[] = { 0, 0x7fffffe0, 0xffffffc0, 0xfffffff0, 0x80000000,
+					 0x100000000, 0x780000000, UINT64_MAX };
 	uint64_t r = next_random(state);
 
 	return base[r % 8] + (r >> 8) % 40 - (r >> 16) % 4;
@@ -110,7 +111,8 @@ static bool is_difference(bool x, bool y, bool result)
 	return (x && !y) == result;
 }
 
-static bool probe(uint64_t *state, struct alternatives x, struct alternatives y, struct alternatives result, same_fn *same)
+static bool probe(uint64_t *state, struct alternatives x, struct alternatives y, struct alternatives result,
+		  same_fn *same)
 {
 	for (int i = 0; i < PROBES; i++) {
 		uint64_t args[2] = { random_value(state), random_value(state) };
