@@ -154,22 +154,19 @@ static void remark_elsewhere(struct compile *c, const struct compile_options *o)
 	free(folder);
 }
 
-/* A bare filter's bytes, in the form asked for. */
-static const char *emit_filter(struct compile *c, enum emit how, struct buffer *out)
+/* A bare filter's bytes, in the form asked for; false after an error was recorded. */
+static bool emit_filter(struct compile *c, enum sys_arch arch, enum emit how, struct buffer *out)
 {
-	enum sys_arch arch = c->policy.arches == 1u << SYS_X86_64  ? SYS_X86_64 :
-			     c->policy.arches == 1u << SYS_AARCH64 ? SYS_AARCH64 :
-								     SYS_RISCV64;
-
-	diag_remark(&c->diags, c->policy.at,
-		    "a bare filter carries none of a profile's promises: it judges system calls, and nothing else");
 	if (how == EMIT_C)
 		emit_c(c->policy.name, &c->rules[arch], &c->filter[arch], out);
-	else if (how == EMIT_OCI)
-		return emit_oci(&c->arena, &c->rules[arch], out);
-	else
+	else if (how != EMIT_OCI)
 		emit_bpf(&c->filter[arch], out);
-	return NULL;
+	else if (!emit_oci(&c->arena, &c->rules[arch], out))
+		diag_error(&c->diags, CAVE_UNSUPPORTED, c->policy.at,
+			   "a condition takes too many comparisons of the container engines' kind");
+	diag_remark(&c->diags, c->policy.at,
+		    "a bare filter carries none of a profile's promises: it judges system calls, and nothing else");
+	return c->diags.errors == 0;
 }
 
 /* Forms and architectures are for bare filters alone: an artefact has them all. */
@@ -195,7 +192,9 @@ static bool build(struct compile *c, const struct resolve_options *o, enum emit 
 	}
 	if (c->diags.errors)
 		return false;
-	*fault = c->policy.bare ? emit_filter(c, how, out) : assemble(c, out);
+	if (c->policy.bare)
+		return emit_filter(c, o->arch, how, out);
+	*fault = assemble(c, out);
 	return !*fault;
 }
 

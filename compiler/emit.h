@@ -13,9 +13,9 @@ void emit_bpf(const struct filter_program *f, struct buffer *out);
 void emit_c(const char *name, const struct sys_rules *rules, const struct filter_program *f, struct buffer *out);
 
 /*
- * The container engines' JSON.  They compare whole registers, so every test becomes masked comparisons.  Returns NULL,
- * or why it cannot be written: too many rules.
+ * The container engines' JSON.  They compare whole registers, so every test becomes masked comparisons.  Returns false
+ * if that takes too many rules.
  */
-const char *emit_oci(struct arena *a, const struct sys_rules *rules, struct buffer *out);
+bool emit_oci(struct arena *a, const struct sys_rules *rules, struct buffer *out);
 
 #endif

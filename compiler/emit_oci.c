@@ -201,12 +201,12 @@ static bool add_calls(struct arena *a, struct rules *rules, const struct sys_rul
 	return true;
 }
 
-const char *emit_oci(struct arena *a, const struct sys_rules *rules, struct buffer *out)
+bool emit_oci(struct arena *a, const struct sys_rules *rules, struct buffer *out)
 {
 	struct rules list = { { .arena = a }, false };
 
 	if (!add_calls(a, &list, rules))
-		return "a condition takes too many comparisons of the container engines' kind";
+		return false;
 	buffer_printf(out, "{\n  \"defaultAction\": \"%s\",\n", action_of(rules->refused));
 	if (rules->refused.action == SYS_ERRNO)
 		buffer_printf(out, "  \"defaultErrnoRet\": %u,\n", rules->refused.error);
@@ -216,5 +216,5 @@ const char *emit_oci(struct arena *a, const struct sys_rules *rules, struct buff
 							  "RISCV64");
 	buffer_add(out, list.text.data, list.text.n);
 	buffer_printf(out, "\n  ]\n}\n");
-	return NULL;
+	return true;
 }

@@ -531,14 +531,34 @@ static void deny_whole(struct resolution *r, size_t row, const struct line *l)
 	*old = (struct denial){ l->item, l->result, l->line };
 }
 
+/* Where a line says how a call is refused, the base set does not: what is left of its own denials is the rest. */
+static void cut_base_denials(struct resolution *r, size_t row, const struct line *l)
+{
+	struct clauses kept = { NULL, 0, 0 };
+
+	for (size_t i = 0; i < r->clauses[row].n; i++) {
+		struct sys_clause c = r->clauses[row].item[i];
+		struct alternative own = { c.test, c.ntests };
+		struct alternatives rest = { &own, 1 };
+
+		if (is_denial(c.result) && !c.line)
+			alternatives_subtract(r->arena, rest, l->when, &rest);
+		for (size_t j = 0; j < rest.n; j++)
+			add_clause(r, &kept, (struct sys_clause){ c.result, rest.item[j].test, rest.item[j].n, c.line });
+	}
+	r->clauses[row] = kept;
+}
+
 static void deny_row(struct resolution *r, size_t row, const struct line *l)
 {
 	if (is_own_exec(r->policy, &r->rows[row]))
 		return;
-	if (l->item->kids)
+	if (l->item->kids) {
+		cut_base_denials(r, row, l);
 		add_line(r, row, l);
-	else
+	} else {
 		deny_whole(r, row, l);
+	}
 }
 
 /* A call that is refused whatever its arguments: what is left beside it is how, for some of them. */

@@ -572,6 +572,8 @@ static void lines_with_more(void)
 		   { "prctl", { PR_SET_TSC }, ALLOW }, { "prctl", { PR_SET_PDEATHSIG }, REFUSED });
 	WITH_LINES("syscalls { deny kill(sig == 9) with kill; deny kill(sig == 9 || sig == 10) }", false,
 		   { "kill", { SELF, 9 }, kill }, { "kill", { SELF, 10 }, REFUSED }, { "kill", { SELF, 11 }, ALLOW });
+	WITH_LINES("syscalls { deny clone3(size == 64) with errno EOPNOTSUPP }", false,
+		   { "clone3", { 0, 64 }, SECCOMP_RET_ERRNO | EOPNOTSUPP }, { "clone3", { 0, 88 }, NO_SUCH });
 	WITH_LINES("syscalls { deny openat(flags & O_DIRECTORY) with errno ENOTDIR }", false,
 		   { "openat", { 0, 0, O_DIRECTORY }, SECCOMP_RET_ERRNO | ENOTDIR }, { "openat", { 0 }, ALLOW });
 }
