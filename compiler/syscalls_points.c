@@ -197,7 +197,7 @@ static bool been_there(uint32_t *seen, const struct place *at)
 	return before;
 }
 
-static bool jump_taken(const struct sock_filter *f, uint32_t v)
+bool jump_taken(const struct sock_filter *f, uint32_t v)
 {
 	switch (BPF_OP(f->code)) {
 	case BPF_JEQ: return v == f->k;

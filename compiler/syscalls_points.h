@@ -74,6 +74,9 @@ void set_word(struct seccomp_data *data, unsigned word, uint32_t value);
 /* Bit of a half of an argument in a set of words of struct seccomp_data; half 0 is the low one. */
 uint32_t word_of(unsigned arg, unsigned half);
 
+/* Whether a conditional jump is taken with `v` in the accumulator. */
+bool jump_taken(const struct sock_filter *f, uint32_t v);
+
 /* Whether the test holds; adds to *looked the words that this depends on. */
 bool test_holds(const struct sys_test *t, const struct seccomp_data *data, uint32_t *looked);
 
