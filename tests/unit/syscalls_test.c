@@ -626,6 +626,8 @@ static void refused_lines(void)
 	refused_line("syscalls { allow ioctl(request in { TCGETS, TIOCSTI }) }", CAVE_CONTRADICTION,
 		     "leave out: request == 0x5412");
 	refused_line("syscalls { allow ioctl(request != TCGETS) }", CAVE_CONTRADICTION, "0x5412");
+	refused_line("syscalls { allow ioctl(request == FS_IOC_SETFLAGS) }", CAVE_CONTRADICTION, "leave out");
+	refused_line("syscalls { allow ioctl(request == KDSETMODE) }", CAVE_CONTRADICTION, "leave out");
 	refused_line("syscalls { allow prctl(arg2 == 0) }", CAVE_CONTRADICTION, "leave out");
 	refused_line("syscalls { allow prctl(option == PR_SET_PDEATHSIG) }", CAVE_CONTRADICTION, "option == 0x1");
 	refused_line("syscalls { allow socket(family == AF_UNIX) }", CAVE_CONTRADICTION, "network");
