@@ -65,7 +65,9 @@ struct prover {
 	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
 	struct sample sample[NET_PROTOS][NET_FAMILIES];
 	struct reference ref;
-	struct rule_list near, holding, holding_raw; /* of the address at hand */
+	struct rule_list near, holding; /* of the address at hand */
+	struct port_map *open; /* its ports */
+	struct port_map *none; /* no port at all: of the unspecified addresses as they are */
 	struct ports ports;
 	unsigned brief_carriers; /* of how many IPv4 addresses */
 	struct net_addr *teredo;
@@ -303,14 +305,14 @@ static void remember(struct prover *v, int proto, struct point at, uint16_t port
 }
 
 /* One destination in every hook and spelling. */
-static void ask_destination(struct prover *v, const struct rule_list *holding,
-			    const struct rule_list *holding_raw, struct point at, uint16_t port)
+static void ask_destination(struct prover *v, const struct port_map *open,
+			    const struct port_map *open_raw, struct point at, uint16_t port)
 {
 	bool to[NET_PROTOS], raw[NET_PROTOS];
 
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
-		to[proto] = reference_allows(holding, proto, port);
-		raw[proto] = reference_allows(holding_raw, proto, port);
+		to[proto] = reference_allows(open, proto, port);
+		raw[proto] = reference_allows(open_raw, proto, port);
 	}
 	ask_spelling(v, at, port, to, raw);
 	if (at.family == NET_V4)
@@ -609,46 +611,53 @@ static void near_ports(struct prover *v, struct ports *ports, struct point at, b
 	finish_ports(ports);
 }
 
-/* The ports that an address is asked with; `held`: some rule holds it. */
-static const struct ports *ports_for(struct prover *v, struct point at, bool held,
+/* The ports that the `n` points of one address are asked with; `held`: some rule holds it. */
+static const struct ports *ports_for(struct prover *v, const struct point *point, size_t n, bool held,
 				     const struct ports *all)
 {
 	if (all)
 		return all;
-	near_ports(v, &v->ports, reference_normal(destination(at)), !held);
-	for (size_t i = 0; i < v->ports.n; i++)
-		if (v->ports.item[i] == at.port)
-			return &v->ports;
-	add_port(v, &v->ports, at.port);
+	near_ports(v, &v->ports, reference_normal(destination(*point)), !held);
+	for (size_t i = 0; i < n; i++)
+		add_port(v, &v->ports, point[i].port);
+	finish_ports(&v->ports);
 	return &v->ports;
 }
 
-static void ask_point(struct prover *v, struct point at, const struct ports *all)
+/* How many points are of the same address as the first. */
+static size_t same_address(const struct point *point, size_t n)
 {
-	const struct rule_list *raw = &v->holding;
+	size_t same = 1;
+
+	while (same < n && point[same].family == point->family && !net_addr_cmp(point[same].addr, point->addr))
+		same++;
+	return same;
+}
+
+static void ask_address(struct prover *v, const struct point *point, size_t n, const struct ports *all)
+{
+	const struct port_map *raw = is_unspecified(*point) ? v->none : v->open;
 	const struct ports *ports;
 
-	reference_holding(&v->ref, reference_normal(destination(at)), &v->holding);
-	if (is_unspecified(at)) {
-		reference_holding(&v->ref, at, &v->holding_raw);
-		raw = &v->holding_raw;
-	}
-	ports = ports_for(v, at, v->holding.n || raw->n, all);
+	reference_holding(&v->ref, reference_normal(destination(*point)), &v->holding);
+	reference_judge(&v->holding, v->open);
+	ports = ports_for(v, point, n, v->holding.n, all);
 	for (size_t i = 0; i < ports->n && !v->failed; i++)
-		ask_destination(v, &v->holding, raw, at, ports->item[i]);
+		ask_destination(v, v->open, raw, *point, ports->item[i]);
 }
 
 /* Which protocols are granted at all, and a destination of each. */
 static void find_samples(struct prover *v, const struct points *points)
 {
-	for (size_t i = 0; i < points->n; i++) {
+	for (size_t i = 0; i < points->n; i += same_address(&points->item[i], points->n - i)) {
 		reference_holding(&v->ref, points->item[i], &v->holding);
 		if (!v->holding.n)
 			continue;
+		reference_judge(&v->holding, v->open);
 		near_ports(v, &v->ports, points->item[i], false);
 		for (size_t k = 0; k < v->ports.n; k++)
 			for (int proto = 0; proto < NET_PROTOS; proto++)
-				if (reference_allows(&v->holding, proto, v->ports.item[k]))
+				if (reference_allows(v->open, proto, v->ports.item[k]))
 					remember(v, proto, points->item[i], v->ports.item[k]);
 	}
 }
@@ -661,11 +670,12 @@ static void ask_samples(struct prover *v)
 			const struct sample *s = &v->sample[proto][family];
 			const uint16_t port[] = { 0, 1, s->port, htons(s->port), 65535 };
 
-			if (!s->known || is_unspecified(s->to))
+			if (!s->known)
 				continue;
 			reference_holding(&v->ref, s->to, &v->holding);
+			reference_judge(&v->holding, v->open);
 			for (size_t i = 0; i < sizeof port / sizeof *port; i++)
-				ask_destination(v, &v->holding, &v->holding, s->to, port[i]);
+				ask_destination(v, v->open, v->open, s->to, port[i]);
 		}
 }
 
@@ -690,8 +700,10 @@ static void prove_destinations(struct prover *v)
 	finish_ports(&ports);
 	ask_samples(v);
 	full = points.n * ports.n <= FULL_CROSS;
-	for (size_t i = 0; i < points.n && !v->failed; i++)
-		ask_point(v, points.item[i], full ? &ports : NULL);
+	for (size_t i = 0, n; i < points.n && !v->failed; i += n) {
+		n = same_address(&points.item[i], points.n - i);
+		ask_address(v, &points.item[i], n, full ? &ports : NULL);
+	}
 }
 
 /* --- everything but the destination --------------------------------------- */
@@ -1049,7 +1061,8 @@ bool egress_prove(struct diags *d, const struct policy *p, const struct hook_pro
 	reference_init(&v.ref, &scratch, p);
 	v.near = reference_list(&scratch, p);
 	v.holding = reference_list(&scratch, p);
-	v.holding_raw = reference_list(&scratch, p);
+	v.open = ARENA_ARRAY(&scratch, 1, struct port_map);
+	v.none = ARENA_ARRAY(&scratch, 1, struct port_map);
 	v.failed = !check_programs(&v);
 	if (!v.failed)
 		prove_destinations(&v);

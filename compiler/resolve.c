@@ -278,6 +278,7 @@ bool resolver_finish(struct resolver *r)
 	finish_files(r);
 	p->net_rule = r->net_rule;
 	p->nnet_rules = r->nnet_rules;
+	p->net_incomplete = r->net_incomplete;
 	p->sys_rule = r->sys_rule;
 	p->nsys_rules = r->nsys_rules;
 	p->expectation = r->expectation;

@@ -325,7 +325,8 @@ static const struct attempt base_others[] = {
 	{ "fcntl", { 0, F_SETOWN_EX, 0 }, SIGNAL },
 	{ "fcntl", { 0, F_GETFL, 0 }, ALLOW },
 	{ "fcntl", { 0, F_SETFL, O_NONBLOCK }, ALLOW },
-	{ "fcntl", { 0, F_SETFL, O_ASYNC }, SIGNAL },
+	{ "fcntl", { 0, F_SETFL, O_ASYNC }, REFUSED },
+	{ "fcntl", { 0, F_SETSIG, 9 }, REFUSED },
 	{ "fcntl", { 0, F_SETLEASE, 0 }, REFUSED },
 	{ "fcntl", { 0, F_NOTIFY, 0 }, REFUSED },
 	{ "prlimit64", { 0 }, ALLOW },
@@ -352,7 +353,7 @@ static const struct attempt base_others[] = {
 	{ "io_uring_setup", { 0 }, REFUSED },
 	{ "ioctl", { 0, TIOCGWINSZ }, ALLOW },
 	{ "ioctl", { 0, FIONREAD | UINT64_C(1) << 32 }, ALLOW },
-	{ "ioctl", { 0, FIOASYNC }, SIGNAL },
+	{ "ioctl", { 0, FIOASYNC }, REFUSED },
 	{ "ioctl", { 0, TIOCSTI }, REFUSED },
 	{ "ioctl", { 0, TIOCSTI | UINT64_C(1) << 32 }, REFUSED },
 	{ "ioctl", { 0, TIOCLINUX }, REFUSED },
@@ -426,6 +427,10 @@ static const struct attempt with_tcp[] = {
 	{ "socket", { AF_PACKET, SOCK_RAW, 0 }, REFUSED },
 	{ "socket", { AF_VSOCK, SOCK_STREAM, 0 }, REFUSED },
 	{ "connect", { 0 }, ALLOW },
+	{ "bind", { 0, 0, 16 }, ALLOW },
+	{ "bind", { 0, 0, 28 }, ALLOW },
+	{ "bind", { 0, 0, 2 }, REFUSED },
+	{ "bind", { 0, 0, 110 }, REFUSED },
 	{ "listen", { 0 }, REFUSED },
 	{ "accept4", { 0 }, REFUSED },
 	{ "setsockopt", { 0, 6, 1 /* TCP_NODELAY */ }, ALLOW },
@@ -527,7 +532,8 @@ static void accepted_lines(void)
 	WITH_LINES("syscalls { base none; allow open, fcntl }", false,
 		   { "open", { 0, O_CREAT | O_RDWR, 04755 }, REFUSED },
 		   { "open", { 0, O_CREAT | O_RDWR, 0755 }, ALLOW },
-		   { "fcntl", { 0, F_SETOWN, OTHER }, SIGNAL }, { "fcntl", { 0, F_GETFL }, ALLOW });
+		   { "fcntl", { 0, F_SETOWN, OTHER }, SIGNAL }, { "fcntl", { 0, F_SETSIG, 9 }, REFUSED },
+		   { "fcntl", { 0, F_GETFL }, ALLOW });
 }
 
 /* What lines with conditions, actions of their own and logging do; OTHER is some argument not named. */
@@ -567,8 +573,8 @@ static void lines_with_more(void)
 		   { "open", { 0, O_RDONLY }, logged }, { "open", { 0, O_RDONLY | O_TRUNC }, logged },
 		   { "chmod", { 0, 0755 }, logged }, { "chmod", { 0, 0700 }, METADATA },
 		   { "chmod", { 0, 04755 }, REFUSED });
-	WITH_LINES("syscalls { allow fcntl(cmd in { F_SETLEASE, F_NOTIFY }), prctl(option == PR_SET_TSC) }", false,
-		   { "fcntl", { 0, F_SETLEASE }, ALLOW }, { "fcntl", { 0, F_SETOWN, OTHER }, SIGNAL },
+	WITH_LINES("syscalls { allow fcntl(cmd in { F_SET_RW_HINT, F_CANCELLK }), prctl(option == PR_SET_TSC) }", false,
+		   { "fcntl", { 0, 1036 /* F_SET_RW_HINT */ }, ALLOW }, { "fcntl", { 0, F_SETOWN, OTHER }, SIGNAL },
 		   { "prctl", { PR_SET_TSC }, ALLOW }, { "prctl", { PR_SET_PDEATHSIG }, REFUSED });
 	WITH_LINES("syscalls { deny kill(sig == 9) with kill; deny kill(sig == 9 || sig == 10) }", false,
 		   { "kill", { SELF, 9 }, kill }, { "kill", { SELF, 10 }, REFUSED }, { "kill", { SELF, 11 }, ALLOW });
@@ -634,6 +640,7 @@ static void refused_lines(void)
 	refused_line("syscalls { allow socket(family == AF_INET && type == SOCK_STREAM && protocol == 0) }",
 		     CAVE_CONTRADICTION, "network");
 	refused_line("syscalls { allow kill(sig == 0) }", CAVE_CONTRADICTION, "signals");
+	refused_line("syscalls { allow fcntl(cmd == F_SETLEASE) }", CAVE_CONTRADICTION, "signals");
 	refused_line("syscalls { allow fcntl(cmd == F_SETOWN) }", CAVE_CONTRADICTION, "signals");
 	refused_line("syscalls { allow chmod(mode == 0x9ed) }", CAVE_CONTRADICTION, "nothing is left");
 	refused_line("syscalls { allow @keyring }", CAVE_CONTRADICTION, "add_key");
