@@ -446,7 +446,7 @@ static void allow_within_builtin(struct resolution *r, size_t row, const struct 
 	}
 	if (!any)
 		diag_error(r->diags, CAVE_CONTRADICTION, l->item->at,
-			   "nothing is left of this: %s keeps its built-in condition, which excludes it",
+			   "nothing is left of this: %s keeps the condition of the built-in sets, which excludes it",
 			   r->rows[row].name);
 }
 
@@ -498,7 +498,7 @@ static void allow_row(struct resolution *r, size_t row, const struct line *l)
 	enum grant grant = r->policy->bare ? GRANT_PLAIN : syscall_grant(&r->rows[row], &promise);
 	bool judged = grant == GRANT_NEVER || strcmp(r->rows[row].name, "fcntl") == 0;
 
-	if (grant == GRANT_PLAIN || (!judged && !r->builtin[row].n))
+	if (grant == GRANT_PLAIN || (grant == GRANT_METADATA && !r->builtin[row].n))
 		add_line(r, row, l);
 	else if (judged && l->item->kids)
 		allow_if_narrow(r, row, l);

@@ -642,6 +642,7 @@ static void refused_lines(void)
 	refused_line("syscalls { allow kill(sig == 0) }", CAVE_CONTRADICTION, "signals");
 	refused_line("syscalls { allow fcntl(cmd == F_SETLEASE) }", CAVE_CONTRADICTION, "signals");
 	refused_line("syscalls { allow fcntl(cmd == F_SETOWN) }", CAVE_CONTRADICTION, "signals");
+	refused_line("syscalls { allow bind }", CAVE_CONTRADICTION, "nothing is left"); /* without a network grant */
 	refused_line("syscalls { allow chmod(mode == 0x9ed) }", CAVE_CONTRADICTION, "nothing is left");
 	refused_line("syscalls { allow @keyring }", CAVE_CONTRADICTION, "add_key");
 	for (size_t i = 0; i < sizeof promised / sizeof promised[0]; i++) {
