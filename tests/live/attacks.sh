@@ -219,6 +219,7 @@ done
 expect "some starts had too little memory" "$refused" -gt 3
 expect "and none of them left its workspace" "$(left)" = 0
 for signal in TERM ABRT PIPE; do
+	: >"$work/here"
 	TMPDIR=$work/tmp "$caverun" "$work/write.bpf" -- "$probe" wait 5000 >"$work/here" &
 	pid=$!
 	for _ in $(seq 100); do grep -qs here "$work/here" && break; sleep 0.02; done
@@ -226,5 +227,4 @@ for signal in TERM ABRT PIPE; do
 	kill -$signal $pid
 	wait $pid 2>/dev/null
 	expect "SIG$signal to the runtime leaves none" "$(left)" = 0
-	: >"$work/here"
 done
