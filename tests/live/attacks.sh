@@ -228,3 +228,17 @@ for signal in TERM ABRT PIPE; do
 	wait $pid 2>/dev/null
 	expect "SIG$signal to the runtime leaves none" "$(left)" = 0
 done
+: >"$work/here"
+TMPDIR=$work/tmp "$caverun" "$work/write.bpf" -- "$probe" wait 600 >"$work/here" 2>"$work/err" &
+pid=$!
+for _ in $(seq 100); do grep -qs here "$work/here" && break; sleep 0.02; done
+busy=$(find "$work/tmp" -mindepth 1)
+mount -t tmpfs none "$busy"
+wait $pid
+expect "one that cannot be removed is named" -n "$(grep "$busy is left behind" "$work/err")"
+umount "$busy"
+rmdir "$busy"
+
+# --- a script is a file
+expect_code "a folder for a script is refused" 125 "no regular file" \
+	"$caverun" --script "$work" "$work/plain.bpf" -- /bin/true
