@@ -219,6 +219,7 @@ done
 expect "some starts had too little memory" "$refused" -gt 3
 expect "and none of them left its workspace" "$(left)" = 0
 for signal in TERM ABRT PIPE; do
+	: >"$work/here"
 	TMPDIR=$work/tmp "$caverun" "$work/write.bpf" -- "$probe" wait 5000 >"$work/here" &
 	pid=$!
 	for _ in $(seq 100); do grep -qs here "$work/here" && break; sleep 0.02; done
@@ -226,5 +227,18 @@ for signal in TERM ABRT PIPE; do
 	kill -$signal $pid
 	wait $pid 2>/dev/null
 	expect "SIG$signal to the runtime leaves none" "$(left)" = 0
-	: >"$work/here"
 done
+: >"$work/here"
+TMPDIR=$work/tmp "$caverun" "$work/write.bpf" -- "$probe" wait 600 >"$work/here" 2>"$work/err" &
+pid=$!
+for _ in $(seq 100); do grep -qs here "$work/here" && break; sleep 0.02; done
+busy=$(find "$work/tmp" -mindepth 1)
+mount -t tmpfs none "$busy"
+wait $pid
+expect "one that cannot be removed is named" -n "$(grep "$busy is left behind" "$work/err")"
+umount "$busy"
+rmdir "$busy"
+
+# --- a script is a file
+expect_code "a folder for a script is refused" 125 "no regular file" \
+	"$caverun" --script "$work" "$work/plain.bpf" -- /bin/true
