@@ -549,6 +549,15 @@ static void require_mapped(struct hook_gen *g, asm_label native)
 	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
 }
 
+/* The peer of an IPv6 socket that sends IPv4. */
+static void load_mapped_peer(struct hook_gen *g)
+{
+	load_words(g, SKB(remote_ip6));
+	require_mapped(g, g->deny);
+	asm_move(&g->s, ADDR4, addr6_reg[3]);
+	load_peer_port(g);
+}
+
 /* An IPv4 packet that leaves, its protocol in PROTO. */
 static void egress4(struct hook_gen *g)
 {
@@ -562,23 +571,23 @@ static void egress4(struct hook_gen *g)
 	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
 	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET, inet);
 	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET6, g->deny);
-	if (udp)
+	if (tcp && udp)
 		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, own);
-	load_words(g, SKB(remote_ip6));
-	require_mapped(g, g->deny);
-	asm_move(&g->s, ADDR4, addr6_reg[3]);
-	load_peer_port(g);
+	if (tcp)
+		load_mapped_peer(g);
 	asm_goto(&g->s, own);
 	asm_place(&g->s, inet);
-	if (tcp)
+	if (tcp && udp)
 		jump_if(g, BPF_JEQ, PROTO, IPPROTO_TCP, peer);
 	if (udp)
 		split_mixed(g, own, peer);
 	asm_place(&g->s, peer);
 	load_peer_port(g);
 	/* Unconnected datagrams have no peer; sendmsg4 judged them. */
-	jump_if(g, BPF_JNE, PORT, 0, connected);
-	jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, g->allow);
+	if (udp) {
+		jump_if(g, BPF_JNE, PORT, 0, connected);
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, g->allow);
+	}
 	asm_place(&g->s, connected);
 	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
 	asm_place(&g->s, own);
@@ -600,6 +609,7 @@ static void refuse_mapped(struct hook_gen *g, int16_t at)
 static void egress6(struct hook_gen *g)
 {
 	asm_label own = asm_new_label(&g->s);
+	bool tcp = grants(g->set, NET_TCP), udp = grants(g->set, NET_UDP);
 
 	load_bytes(g, HEADER_SIZE, REST, REST_SIZE);
 	/* Any extension header, a routing header above all, stands here as a protocol of its own. */
@@ -611,10 +621,12 @@ static void egress6(struct hook_gen *g)
 	refuse_mapped(g, REST);
 	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, REST + 18);
 	asm_host_order(&g->s, PORT, 16);
-	if (grants(g->set, NET_UDP))
+	if (tcp && udp)
 		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, own);
-	load_words(g, SKB(remote_ip6));
-	load_peer_port(g);
+	if (tcp) {
+		load_words(g, SKB(remote_ip6));
+		load_peer_port(g);
+	}
 	asm_place(&g->s, own);
 	judge6(g);
 }

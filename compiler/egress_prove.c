@@ -237,21 +237,25 @@ static struct net_addr beside(struct net_addr a)
 	return a;
 }
 
-/* A TCP packet from a socket: its peer decides, and the packet is of the peer's family. */
+/*
+ * A TCP packet from a socket: its peer decides, and the packet is of the peer's family, even if it
+ * goes where the other family is allowed to.
+ */
 static void ask_segment(struct prover *v, struct point peer, uint16_t port, bool want)
 {
 	struct question q = { CAVE_HOOK_EGRESS, IPPROTO_TCP, peer, port, "as a socket's peer" };
+	enum net_family family = reference_normal(peer).family,
+			other = family == NET_V4 ? NET_V6 : NET_V4;
+	struct wire w = make_packet(family, IPPROTO_TCP, (struct net_addr){ 0, 0 }, 40000);
+	const struct sample *s = &v->sample[NET_TCP][other];
 	struct __sk_buff ctx = { 0 };
 
 	put_peer(&ctx, peer, port);
-	for (int family = 0; family < NET_FAMILIES; family++) {
-		struct wire w = make_packet((enum net_family)family, IPPROTO_TCP,
-					    (struct net_addr){ 0, 0 }, 40000);
-
-		if (family != (int)reference_normal(peer).family)
-			q.form = "as the peer of a packet of the other family";
-		ask_packet(v, &q, &ctx, &w, want && family == (int)reference_normal(peer).family);
-	}
+	ask_packet(v, &q, &ctx, &w, want);
+	q.form = "as the peer of a packet of the other family";
+	w = make_packet(other, IPPROTO_TCP, s->to.addr, 40000);
+	put_destination(&w, s->to.addr, s->port);
+	ask_packet(v, &q, &ctx, &w, false);
 }
 
 /* A datagram from `source` to `to` on the wire; from a socket whose peer has a port, or is none. */
@@ -823,6 +827,7 @@ static void prove_destinations(struct prover *v)
 	add_port(v, &ports, 65535);
 	finish_ports(&ports);
 	ask_samples(v);
+	ask_mixed(v, v->elsewhere, 0, false, false);
 	full = points.n * ports.n <= FULL_CROSS;
 	for (size_t i = 0; i < points.n && !v->failed; i++)
 		ask_point(v, points.item[i], full ? &ports : NULL);
@@ -1109,6 +1114,8 @@ static void prove_tcp_flags(struct prover *v, struct packet p)
 
 static void prove_socket_families(struct prover *v, struct packet p)
 {
+	if (p.family == NET_V4)
+		put_words(p.ctx.remote_ip6, mapped(p.q.at).addr);
 	p.q.hook = CAVE_HOOK_EGRESS;
 	p.q.form = "from a socket of another family";
 	for (uint32_t family = 0; family < 20; family++) {
