@@ -379,7 +379,8 @@ add rule ip6 cave out ip6 daddr 2001:db8:a::77 udp dport 7530-7539 dnat to [2001
 
 def translated(policy, near):
     """Granted UDP whose destination the host's firewall changes: of IPv4 sockets only."""
-    subprocess.run(["nsenter", f"--net=/run/netns/{HERE}", "nft", "-f", "-"], input=TRANSLATION, text=True, check=True)
+    subprocess.run(["nsenter", f"--net=/run/netns/{HERE}", "nft", "-f", "-"], input=TRANSLATION, text=True,
+                   check=True)
     rows = {"udp-sendto 192.0.2.77 7530": True, "udp-connect 192.0.2.77 7531": True,
             "udp-sendto 127.0.0.11 53": True, "udp-connect 127.0.0.11 53": True,
             "udp-v4-on-v6 192.0.2.77 7532": False, "udp-connect-mapped 192.0.2.77 7533": False,
