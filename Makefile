@@ -119,9 +119,14 @@ TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%) $(B)/tests/tools/probe
 PROBE_SRC := $(wildcard tests/tools/probe/*.c)
 TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
 
+$(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB) $(TEST_LIB)
+
+$(B)/tests/bench/%: $(B)/tests/bench/%.o $(TESTABLE)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB) -lseccomp
 
 $(B)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
@@ -150,7 +155,7 @@ demo:
 
 bench:
 	$(Q)tests/setup
-	$(Q)$(MAKE) --no-print-directory all tools
+	$(Q)$(MAKE) --no-print-directory all tools $(B)/tests/bench/filters
 	$(Q)tests/bench/run
 
 # --- installing ----------------------------------------------------------------------------------

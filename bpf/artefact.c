@@ -404,6 +404,18 @@ static bool check_variable(const struct artefact *a, const struct artefact_recor
 	return true;
 }
 
+/* "/proc/self/.." would be text below /proc/self and lead out of it. */
+static bool goes_up(const char *path, size_t n)
+{
+	for (size_t at = 0, end; at < n; at = end + 1) {
+		for (end = at; end < n && path[end] != '/'; end++)
+			;
+		if (end - at == 2 && path[at] == '.' && path[at + 1] == '.')
+			return true;
+	}
+	return false;
+}
+
 static bool check_file(const struct artefact_record *r, size_t at, struct tally *t,
 		       struct artefact_error *error)
 {
@@ -417,6 +429,8 @@ static bool check_file(const struct artefact_record *r, size_t at, struct tally 
 		return fail(error, "cave.manifest: flags 0x%x of the file at %zu", r->flags, at);
 	if (!is_text(r->payload, r->length, ARTEFACT_PATH_MAX))
 		return fail(error, "cave.manifest: the record at %zu holds no path", at);
+	if (goes_up(r->payload, r->length))
+		return fail(error, "cave.manifest: the path at %zu has a '..'", at);
 	if (base == (CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE) || (base && r->flags & CAVE_FILE_SYSTEM))
 		return fail(error, "cave.manifest: the path at %zu has two bases", at);
 	if (base ? r->length && r->payload[0] == '/' : !r->length || r->payload[0] != '/')

@@ -68,6 +68,9 @@ static void lay_stones(struct assembler *s)
 {
 	size_t begin = s->n;
 
+	/* Too long already: stones would only multiply. */
+	if (s->n > MAX_INSNS)
+		return;
 	for (; s->oldest < s->nfixups && begin - s->fixup[s->oldest].insn >= STONE_AGE;
 	     s->oldest++) {
 		asm_label label = s->fixup[s->oldest].label;
@@ -143,11 +146,13 @@ bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *o
 #undef X
 	};
 
-	if (s->farthest || s->waiting || s->n > MAX_INSNS) {
+	bool far = s->farthest && s->n <= MAX_INSNS;
+
+	if (far || s->waiting || s->n > MAX_INSNS) {
 		*error = (struct gen_error){
-			.needed = s->farthest ? s->farthest : s->n,
-			.limit = s->farthest ? MAX_OFFSET : MAX_INSNS,
-			.detail = arena_printf(s->arena, s->farthest ? "a jump in %s" : "%s",
+			.needed = far ? s->farthest : s->n,
+			.limit = far ? MAX_OFFSET : MAX_INSNS,
+			.detail = arena_printf(s->arena, far ? "a jump in %s" : "%s",
 					       section[hook]),
 		};
 		return false;

@@ -21,13 +21,15 @@ enum {
 	STATE_BUCKETS = 1024,
 	CONTRIBUTORS = 3,
 	/*
-	 * When a filter is installed the kernel emulates it once for every number below the end of
-	 * its own table (seccomp_cache_prepare_bitmap): more than a decision costs later, so each
-	 * number weighs the same, holes included, but for the calls that run the filter every time.
+	 * How often a number is decided, where a value of an argument counts 1.  When the filter is installed, the
+	 * kernel emulates it once for every number below the end of its own table (seccomp_cache_prepare_bitmap), and
+	 * later never runs it for one that it found allowed; it does run it for every refused call, and for every call
+	 * that needs an argument.
 	 */
-	WEIGHT_NUMBER = 1,
-	WEIGHT_ARGUMENTS = 8,
-	WEIGHT_BEYOND = 16, /* all numbers past the table */
+	WEIGHT_ALLOWED = 4,
+	WEIGHT_REFUSED = 8,
+	WEIGHT_ARGUMENTS = 240,
+	WEIGHT_BEYOND = 32, /* all numbers past the table */
 };
 
 /*
@@ -643,19 +645,27 @@ static line_id call_line(const struct sys_call *call)
 	return 0;
 }
 
+static uint32_t call_weight(const struct state *s)
+{
+	if (s->n == 0)
+		return WEIGHT_REFUSED;
+	if (s->clause[0].n > 0)
+		return WEIGHT_ARGUMENTS;
+	return s->clause[0].clause->result.action == SYS_ALLOW ? WEIGHT_ALLOWED : WEIGHT_REFUSED;
+}
+
 static struct segment call_segment(struct generator *g, const struct sys_call *call,
 				   struct contributor *top)
 {
 	struct state s = initial_state(g, call);
-	bool plain = s.n == 0 || s.clause[0].n == 0;
+	uint32_t weight = call_weight(&s);
 	size_t before = g->steps.n;
 	struct step *step;
 
 	g->nstates = 0;
 	step = build(g, s, NOTHING_LOADED);
 	note_contributor(top, call->name, g->steps.n - before);
-	return (struct segment){ call->nr, plain ? WEIGHT_NUMBER : WEIGHT_ARGUMENTS, step,
-				 call_line(call) };
+	return (struct segment){ call->nr, weight, step, call_line(call) };
 }
 
 /* One segment for each call and each hole between calls. */
@@ -671,7 +681,7 @@ static struct step *number_tree(struct generator *g, struct contributor *top)
 		uint32_t hole = r->call[i].nr - (uint32_t)next;
 
 		if (hole > 0)
-			seg[n++] = (struct segment){ (uint32_t)next, hole * WEIGHT_NUMBER, unknown,
+			seg[n++] = (struct segment){ (uint32_t)next, hole * WEIGHT_REFUSED, unknown,
 						     0 };
 		seg[n++] = call_segment(g, &r->call[i], top);
 		next = UINT64_C(1) + r->call[i].nr;

@@ -51,9 +51,9 @@ struct step *step_and(struct steps *s, uint32_t mask, struct step *then, line_id
 
 /*
  * Decides by the value in the accumulator; segment[0].lo is 0, the segments ascend.  Neighbours
- * with the same target are merged in place.
+ * with the same target are merged.
  */
-struct step *step_segments(struct steps *s, struct segment *segment, size_t n);
+struct step *step_segments(struct steps *s, const struct segment *segment, size_t n);
 
 /* Lays out the graph.  Returns false with *needed set if it is longer than `limit` instructions. */
 bool steps_layout(struct steps *s, struct step *root, size_t limit, struct filter_program *out,

@@ -6,6 +6,7 @@
 
 #include "cave/artefact.h"
 #include "compiler/ast.h"
+#include "compiler/egress.h"
 
 static const char *const protos[NET_PROTOS] = { "tcp", "udp" };
 
@@ -37,6 +38,10 @@ static unsigned zero_bits(struct net_addr a, unsigned max)
 	return n < max ? n : max;
 }
 
+/* One of the four groups of half an IPv6 address. */
+#define GROUP(half, i) ((unsigned)((half) >> 16 * (i)) & 0xffff)
+
+/* In the shortest spelling, or in full where that is not taken for an address. */
 static void put_prefix(struct buffer *b, enum net_family family, struct net_addr a, unsigned bits)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -48,12 +53,16 @@ static void put_prefix(struct buffer *b, enum net_family family, struct net_addr
 		raw[8 + i] = (unsigned char)(a.lo >> (56 - 8 * i));
 	}
 	inet_ntop(family == NET_V4 ? AF_INET : AF_INET6, family == NET_V4 ? raw + 12 : raw, text, sizeof text);
+	if (family == NET_V6 && egress_reads_as_port(text))
+		snprintf(text, sizeof text, "%x:%x:%x:%x:%x:%x:%x:%x", GROUP(a.hi, 3), GROUP(a.hi, 2),
+			 GROUP(a.hi, 1), GROUP(a.hi, 0), GROUP(a.lo, 3), GROUP(a.lo, 2), GROUP(a.lo, 1),
+			 GROUP(a.lo, 0));
 	buffer_printf(b, "%s", text);
 	if (bits)
 		buffer_printf(b, "/%u", width - bits);
 }
 
-/* The fewest prefixes that make up an interval. */
+/* The fewest prefixes that make up an interval, and that may be named. */
 static void put_interval(struct buffer *b, enum net_family family, const struct net_interval *i, bool *first)
 {
 	struct net_addr at = i->lo;
@@ -62,7 +71,8 @@ static void put_interval(struct buffer *b, enum net_family family, const struct 
 		unsigned bits = zero_bits(at, family == NET_V4 ? 32 : 128);
 		struct net_addr last;
 
-		while (last = last_of(at, bits), net_addr_cmp(last, i->hi) > 0)
+		while (last = last_of(at, bits),
+		       net_addr_cmp(last, i->hi) > 0 || !egress_one_operand(family, at, last))
 			bits--;
 		buffer_printf(b, *first ? "            " : ",\n            ");
 		*first = false;
@@ -88,28 +98,6 @@ static void put_ports(struct buffer *b, const struct net_portset *set)
 	buffer_printf(b, " }\n");
 }
 
-/* One rule per protocol and set of ports: its destinations, IPv4 first. */
-static void put_rule(struct buffer *b, const struct net_set *set, enum net_proto proto, uint32_t ports)
-{
-	bool first = true;
-
-	for (int family = 0; family < NET_FAMILIES; family++) {
-		const struct net_cell *cell = &set->cell[proto][family];
-
-		for (size_t i = 0; i < cell->n; i++) {
-			if (cell->interval[i].ports != ports)
-				continue;
-			if (first)
-				buffer_printf(b, "        allow %s {\n", protos[proto]);
-			put_interval(b, family, &cell->interval[i], &first);
-		}
-	}
-	if (!first) {
-		buffer_printf(b, "\n        }");
-		put_ports(b, &set->portset[ports]);
-	}
-}
-
 static int portset_order(const struct net_portset *a, const struct net_portset *b)
 {
 	for (size_t i = 0; i < a->n && i < b->n; i++) {
@@ -128,17 +116,72 @@ static int by_portset(const void *a, const void *b, void *set)
 	return portset_order(&all[*(const uint32_t *)a], &all[*(const uint32_t *)b]);
 }
 
-static void put_network(struct buffer *b, const struct net_set *set)
+/* The place of each set of ports among all, in order. */
+static uint32_t *rank_ports(struct arena *a, const struct net_set *set)
 {
-	uint32_t *order = ARENA_ARRAY(b->arena, set->nportsets + 1, uint32_t);
+	uint32_t *order = ARENA_ARRAY(a, set->nportsets + 1, uint32_t);
+	uint32_t *rank = ARENA_ARRAY(a, set->nportsets + 1, uint32_t);
 
 	for (size_t i = 0; i < set->nportsets; i++)
 		order[i] = (uint32_t)i;
 	qsort_r(order, set->nportsets, sizeof *order, by_portset, (void *)set->portset);
+	for (size_t i = 0; i < set->nportsets; i++)
+		rank[order[i]] = (uint32_t)i;
+	return rank;
+}
+
+/* What one rule names, as part of all that a protocol reaches. */
+struct part {
+	uint32_t rank; /* of its ports */
+	enum net_family family;
+	const struct net_interval *interval;
+};
+
+static int by_rule(const void *x, const void *y)
+{
+	const struct part *a = x, *b = y;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->family != b->family)
+		return a->family < b->family ? -1 : 1;
+	return net_addr_cmp(a->interval->lo, b->interval->lo);
+}
+
+/* One rule per set of ports: its destinations, IPv4 first. */
+static void put_rules(struct buffer *b, const struct net_set *set, enum net_proto proto, const uint32_t *rank)
+{
+	struct part *part = NULL;
+	size_t n = 0, cap = 0;
+
+	for (int family = 0; family < NET_FAMILIES; family++) {
+		const struct net_cell *cell = &set->cell[proto][family];
+
+		for (size_t i = 0; i < cell->n; i++)
+			*ARENA_PUSH(b->arena, part, n, cap) = (struct part){ rank[cell->interval[i].ports], family,
+									     &cell->interval[i] };
+	}
+	if (n)
+		qsort(part, n, sizeof *part, by_rule);
+	for (size_t i = 0; i < n;) {
+		uint32_t ports = part[i].interval->ports;
+		bool first = true;
+
+		buffer_printf(b, "        allow %s {\n", protos[proto]);
+		for (; i < n && part[i].interval->ports == ports; i++)
+			put_interval(b, part[i].family, part[i].interval, &first);
+		buffer_printf(b, "\n        }");
+		put_ports(b, &set->portset[ports]);
+	}
+}
+
+static void put_network(struct buffer *b, const struct net_set *set)
+{
+	const uint32_t *rank = rank_ports(b->arena, set);
+
 	buffer_printf(b, "    network {\n");
 	for (int proto = 0; proto < NET_PROTOS; proto++)
-		for (size_t i = 0; i < set->nportsets; i++)
-			put_rule(b, set, proto, order[i]);
+		put_rules(b, set, proto, rank);
 	buffer_printf(b, "    }\n");
 }
 

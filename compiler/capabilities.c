@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/artefact.h"
+
 struct table {
 	struct arena *arena;
 	struct credential *row;
@@ -14,7 +16,7 @@ struct table {
 
 static const char *add_row(struct table *t, const char *capability, const char *name, unsigned line)
 {
-	if (!env_name_valid(name))
+	if (!env_name_valid(name) || strlen(name) > ARTEFACT_NAME_MAX)
 		return arena_printf(t->arena, "line %u: this is no name of an environment variable", line);
 	if (credential_denied(name))
 		return arena_printf(t->arena, "line %u: this name is never eligible", line);

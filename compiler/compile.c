@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "bpf/artefact.h"
 #include "compiler/canonical.h"
@@ -20,6 +21,7 @@
 #include "compiler/parse.h"
 #include "compiler/resolve.h"
 #include "compiler/syscalls.h"
+#include "compiler/visible.h"
 
 /* Everything that one compile makes. */
 struct compile {
@@ -57,7 +59,10 @@ static void resolve(struct compile *c, const struct resolve_options *o, uint32_t
 {
 	struct node *statements = NULL;
 
+	check_visible(&c->diags, file);
 	if (is_json(&c->sources.file[file])) {
+		/* A credential may be named anywhere in it, and it is one line as a rule. */
+		c->sources.file[file].hidden = true;
 		if (!resolve_json(&c->diags, o, file, &c->policy))
 			return;
 	} else {
@@ -114,6 +119,12 @@ static const char *assemble(struct compile *c, struct buffer *out)
 
 	canonical_text(&c->policy, &c->set, &parts.policy);
 	manifest_write(&c->policy, c->rules.arch, &c->filter, c->has_hooks, &parts.manifest);
+	if (parts.manifest.n > ARTEFACT_MANIFEST_MAX) {
+		diag_error(&c->diags, CAVE_VALUE, c->policy.at,
+			   "the profile's names, values and paths take %zu bytes, more than %d", parts.manifest.n,
+			   ARTEFACT_MANIFEST_MAX);
+		return NULL;
+	}
 	fault = object_write(&c->arena, &parts, out);
 	if (!fault && !artefact_open(out->data, out->n, view, &error))
 		fault = arena_printf(&c->arena, "the artefact does not pass its own check: %s", error.text);
@@ -153,7 +164,14 @@ static bool build(struct compile *c, const struct resolve_options *o, uint32_t f
 	if (c->diags.errors)
 		return false;
 	*fault = assemble(c, out);
-	return !*fault;
+	return !*fault && !c->diags.errors;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 static int run(struct compile *c, const struct compile_options *o)
@@ -180,6 +198,8 @@ static int run(struct compile *c, const struct compile_options *o)
 		return EXIT_REFUSED;
 	if (!build(c, &options, file, &artefact, &fault))
 		return fault ? trouble(o->file, fault) : EXIT_REFUSED;
+	if (loader_is_source(&c->loader, o->out) || same_file(o->out, o->capabilities))
+		return trouble(o->out, "this is a source of the compile; it is not written over");
 	remark_elsewhere(c, o);
 	if (!output_write(o->out, artefact.data, artefact.n))
 		return trouble(o->out, strerror(errno));

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/credentials.h"
+#include "compiler/visible.h"
+
 enum { MAX_SHOWN = 50, MAX_LINE = 160 };
 
 void diags_init(struct diags *d, struct sources *s)
@@ -83,13 +86,50 @@ static void print_place(FILE *to, const struct diags *d, struct span at)
 	fprintf(to, ":%u:%u: ", line, column);
 }
 
-/* True if a secret stands on the line that begins at `start`: then no error on it may show the line. */
+/* The names that every profile may show. */
+static bool is_builtin_credential(const char *name)
+{
+	size_t n;
+	const struct credential *row = credentials_builtin(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(row[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* True if some word of the line, in capitals as variables are, looks like the name of a credential. */
+static bool names_credential(const char *at, const char *end)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	char name[128];
+
+	while (at < end) {
+		size_t n = 0;
+
+		while (at + n < end && strchr(letters, at[n]))
+			n++;
+		if (n && n < sizeof name) {
+			memcpy(name, at, n);
+			name[n] = '\0';
+			if (!is_builtin_credential(name) && !env_pass_excepted(name) &&
+			    (credential_looks_like(name) || credential_denied(name)))
+				return true;
+		}
+		at += n + 1;
+	}
+	return false;
+}
+
+/* A line on which a secret stands, or may stand, is shown by no error at all. */
 static bool is_secret_line(const struct diags *d, uint32_t file, uint32_t start, uint32_t end)
 {
+	const struct source_file *f = &d->sources->file[file];
+
 	for (const struct diag *i = d->first; i; i = i->next)
 		if (i->secret && i->at.file == file && i->at.begin >= start && i->at.begin <= end)
 			return true;
-	return false;
+	return f->hidden || names_credential(f->text + start, f->text + end);
 }
 
 /* The source line, and a caret line under the part that is meant. */
@@ -106,7 +146,8 @@ static void print_source(FILE *to, const struct diags *d, struct span at)
 	while (end < f->text + f->size && *end != '\n')
 		end++;
 	length = (size_t)(end - start);
-	if (length > MAX_LINE || is_secret_line(d, at.file, (uint32_t)(start - f->text), (uint32_t)(end - f->text)))
+	if (!length || length > MAX_LINE || !text_visible(start, length) ||
+	    is_secret_line(d, at.file, (uint32_t)(start - f->text), (uint32_t)(end - f->text)))
 		return;
 	fputs("    ", to);
 	put_text(to, start, length);
@@ -168,28 +209,44 @@ static bool same_diag(const struct diag *x, const struct diag *y)
 	       strcmp(x->text, y->text) == 0;
 }
 
+/* Sorted by position, without what is said twice; *n is their number. */
+static const struct diag **sort(const struct diags *d, size_t *n)
+{
+	const struct diag **sorted;
+	size_t kept = 0;
+
+	*n = 0;
+	sorted = ARENA_ARRAY(d->sources->arena, d->errors + d->notes + 1, const struct diag *);
+	for (const struct diag *i = d->first; i; i = i->next)
+		sorted[(*n)++] = i;
+	qsort(sorted, *n, sizeof *sorted, by_position);
+	for (size_t i = 0; i < *n; i++)
+		if (!kept || !same_diag(sorted[i], sorted[kept - 1]))
+			sorted[kept++] = sorted[i];
+	*n = kept;
+	return sorted;
+}
+
+/* The number of errors is capped, but the first of every code is always shown: programs read the codes. */
 void diags_print(const struct diags *d, FILE *to)
 {
-	size_t n = 0, shown = 0;
-	const struct diag **sorted;
+	size_t n, shown = 0, left_out = 0;
+	const struct diag **sorted = sort(d, &n);
+	bool seen[CAVE_CODE_COUNT] = { false };
 
-	for (const struct diag *i = d->first; i; i = i->next)
-		n++;
-	if (!n)
-		return;
-	sorted = ARENA_ARRAY(d->sources->arena, n, const struct diag *);
-	n = 0;
-	for (const struct diag *i = d->first; i; i = i->next)
-		sorted[n++] = i;
-	qsort(sorted, n, sizeof *sorted, by_position);
-	for (size_t i = 0; i < n && shown < MAX_SHOWN; i++) {
-		if (i && same_diag(sorted[i], sorted[i - 1]))
+	for (size_t i = 0; i < n; i++) {
+		enum cave_code code = sorted[i]->code;
+
+		if (shown >= MAX_SHOWN && seen[code]) {
+			left_out += code != CAVE_OK;
 			continue;
+		}
 		print_one(to, d, sorted[i]);
-		shown += sorted[i]->code != CAVE_OK;
+		seen[code] = true;
+		shown += code != CAVE_OK;
 	}
-	if (shown == MAX_SHOWN)
-		fprintf(to, "cavec: more than %d errors, the rest is not shown\n", MAX_SHOWN);
+	if (left_out)
+		fprintf(to, "cavec: %zu more errors are not shown\n", left_out);
 }
 
 /* Optimal string alignment distance; words longer than the table are never suggested. */

@@ -26,10 +26,25 @@ struct lines {
 };
 
 /* Bytes from an artefact on their way to a terminal. */
+static void put_char(FILE *to, char c)
+{
+	fputc(((unsigned char)c < 0x20 && c != '\t') || c == 0x7f ? '?' : c, to);
+}
+
 static void put(FILE *to, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		fputc(((unsigned char)s[i] < 0x20 && s[i] != '\n' && s[i] != '\t') || s[i] == 0x7f ? '?' : s[i], to);
+		put_char(to, s[i]);
+}
+
+/* Of the artefact's texts only the profile has lines. */
+static void put_lines(FILE *to, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s[i] == '\n')
+			fputc('\n', to);
+		else
+			put_char(to, s[i]);
 }
 
 static void put_hex(FILE *to, const uint8_t *bytes, size_t n)
@@ -132,7 +147,7 @@ static void dump_manifest(FILE *to, const struct artefact *a)
 		dump_record(to, &r);
 	dump_patches(to, a);
 	fputs("\nprofile\n", to);
-	put(to, a->policy.data, a->policy.size);
+	put_lines(to, a->policy.data, a->policy.size);
 }
 
 /* --- lines --- */

@@ -23,10 +23,21 @@ bool egress_parse_port(struct diags *d, const char *text, struct span at, struct
 
 /*
  * The exact set of the rules: the union of the allows, each less its own excepts, less the union of the
- * denies; IPv6 prefixes that carry IPv4 lose what an IPv4 deny covers.  Records an error for a range that
- * has no unique reading (64:ff9b:1::/48), holds a metadata address without naming it, or is unbounded.
+ * denies; IPv6 prefixes that carry IPv4 lose what an IPv4 deny, or an except of their rule, covers.  Records
+ * an error for a range that has no unique reading (64:ff9b:1::/48), holds a metadata address without naming
+ * it, or is unbounded.
+ * False, and no more said, where a faulty rule was left out.
  */
 bool egress_resolve(struct diags *d, struct arena *a, const struct policy *p, struct net_set *out);
+
+/*
+ * True if a profile may name the addresses in one operand: a single one, or a range that holds no address
+ * that is granted only by itself (link-local, multicast, broadcast, metadata, and what carries that).
+ */
+bool egress_one_operand(enum net_family family, struct net_addr lo, struct net_addr hi);
+
+/* True if an IPv6 address in this spelling is refused since it could be an address and a port. */
+bool egress_reads_as_port(const char *address);
 
 /*
  * Interprets the programs at every boundary of every rule and compares with a direct evaluation of the rules.

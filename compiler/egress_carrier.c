@@ -95,6 +95,29 @@ static void decode_one(struct arena *a, enum carrier c, struct addr_range r, str
 	}
 }
 
+void carrier_clients(struct arena *a, const struct addr_ranges *within, uint32_t lo, uint32_t hi,
+		     struct addr_ranges *out)
+{
+	struct addr_range teredo = carrier_range(CARRIER_TEREDO);
+
+	for (size_t k = 0; k < within->n; k++) {
+		struct addr_range r = within->range[k];
+		struct net_addr at = net_addr_cmp(r.lo, teredo.lo) < 0 ? teredo.lo : r.lo;
+
+		for (int i = 0; i < TEREDO_BLOCKS && addr_overlap(r, teredo) &&
+				addr_overlap((struct addr_range){ at, r.hi }, teredo);
+		     i++) {
+			struct addr_range c = carrier_teredo_client(at, lo, hi);
+			struct net_addr end = carrier_teredo_client(at, 0, UINT32_MAX).hi;
+
+			ranges_add(a, out, c.lo, c.hi);
+			if (net_addr_cmp(end, r.hi) >= 0)
+				break;
+			at = addr_next(end);
+		}
+	}
+}
+
 void carrier_decode(struct arena *a, const struct addr_ranges *v6, struct addr_ranges *v4)
 {
 	for (size_t i = 0; i < v6->n; i++) {

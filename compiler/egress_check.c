@@ -12,7 +12,6 @@
 enum {
 	BOUND_V4 = 1 << 20, /* addresses */
 	BOUND_V6 = 1 << 18, /* /48 networks */
-	TEREDO_BLOCKS = 64,
 };
 
 /*
@@ -25,6 +24,12 @@ static const struct addr_range LOCAL_NAT64 = { { 0x0064ff9b00010000u, 0 },
 static struct addr_range operand_range(const struct net_operand *o)
 {
 	return (struct addr_range){ o->lo, o->hi };
+}
+
+/* `any`, 0.0.0.0/0, ::/0: where that is unbounded, what else it holds is no news. */
+static bool is_whole_family(const struct net_operand *o)
+{
+	return !o->lo.hi && !o->lo.lo && !net_addr_cmp(o->hi, addr_last(o->family));
 }
 
 static bool is_single(const struct net_operand *o)
@@ -48,6 +53,18 @@ static struct addr_ranges reached_by_any(struct arena *a, const struct net_set *
 	return all;
 }
 
+/* Adds what carries IPv4 [lo, hi]; of Teredo clients what lies in the blocks that `within` touches. */
+static void add_carrying(struct arena *a, const struct addr_ranges *within, uint32_t lo, uint32_t hi,
+			 struct addr_ranges *out)
+{
+	struct addr_range r;
+
+	for (int c = 0; c < CARRIERS; c++)
+		if (carrier_of((enum carrier)c, lo, hi, &r))
+			ranges_add(a, out, r.lo, r.hi);
+	carrier_clients(a, within, lo, hi, out);
+}
+
 /* What an allow rule adds to the reach in one family. */
 static struct addr_ranges reached_by_rule(struct arena *a, const struct net_rule *r,
 					  enum net_family family, const struct addr_ranges *reached)
@@ -57,13 +74,20 @@ static struct addr_ranges reached_by_rule(struct arena *a, const struct net_rule
 	for (size_t i = 0; i < r->nto; i++)
 		if (r->to[i].family == family)
 			ranges_add(a, &to, r->to[i].lo, r->to[i].hi);
-	for (size_t i = 0; i < r->nexcept; i++)
-		if (r->except[i].family == family)
-			ranges_add(a, &except, r->except[i].lo, r->except[i].hi);
 	ranges_normalise(&to);
+	to = ranges_intersect(a, &to, reached);
+	if (!to.n)
+		return to;
+	for (size_t i = 0; i < r->nexcept; i++) {
+		const struct net_operand *o = &r->except[i];
+
+		if (o->family == family)
+			ranges_add(a, &except, o->lo, o->hi);
+		else if (family == NET_V6)
+			add_carrying(a, &to, (uint32_t)o->lo.lo, (uint32_t)o->hi.lo, &except);
+	}
 	ranges_normalise(&except);
-	to = ranges_subtract(a, &to, &except);
-	return ranges_intersect(a, &to, reached);
+	return ranges_subtract(a, &to, &except);
 }
 
 /* --- unbounded ------------------------------------------------------------ */
@@ -150,6 +174,15 @@ static bool contributes(struct reach whole, struct reach r)
 	return (whole.v4 > BOUND_V4 && r.v4) || (whole.v6 > BOUND_V6 && r.v6);
 }
 
+/* Where a rule that reaches too much says so: at `any` or the like, or else as a whole. */
+static struct span place_of_reach(const struct net_rule *r)
+{
+	for (size_t k = 0; k < r->nto; k++)
+		if (is_whole_family(&r->to[k]))
+			return r->to[k].at;
+	return r->at;
+}
+
 static void report_unbounded(struct diags *d, struct arena *a, const struct policy *p,
 			     struct reach whole, const struct addr_ranges *v4,
 			     const struct addr_ranges *v6)
@@ -172,7 +205,7 @@ static void report_unbounded(struct diags *d, struct arena *a, const struct poli
 			largest = i;
 	}
 	e = diag_error(d, CAVE_EGRESS_UNBOUNDED,
-		       largest < p->nnet_rules ? p->net_rule[largest].at : p->at,
+		       largest < p->nnet_rules ? place_of_reach(&p->net_rule[largest]) : p->at,
 		       "the grants together reach %s, which is unbounded", reach_text(a, whole));
 	diag_note(d, e, (struct span){ 0 },
 		  "at most %s IPv4 addresses and %s IPv6 /48 networks are bounded",
@@ -217,127 +250,176 @@ static void add_metadata(struct arena *a, struct metadata_list *list, enum net_f
 		(struct metadata_range){ .family = family, .range = range, .address = m };
 }
 
-/* The Teredo clients of one metadata address, in the first blocks of an interval. */
-static void add_teredo_clients(struct arena *a, struct metadata_list *list, struct addr_range r,
-			       const struct metadata_address *m)
-{
-	struct addr_range teredo = carrier_range(CARRIER_TEREDO);
-	struct net_addr at = net_addr_cmp(r.lo, teredo.lo) < 0 ? teredo.lo : r.lo;
-
-	for (int i = 0; i < TEREDO_BLOCKS && addr_overlap((struct addr_range){ at, r.hi }, teredo);
-	     i++) {
-		struct net_addr end = carrier_teredo_client(at, 0, UINT32_MAX).hi;
-
-		add_metadata(a, list, NET_V6,
-			     carrier_teredo_client(at, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo),
-			     m);
-		if (net_addr_cmp(end, r.hi) >= 0)
-			return;
-		at = addr_next(end);
-	}
-}
-
 static struct metadata_list list_metadata(struct arena *a, const struct addr_ranges *v6)
 {
 	struct metadata_list list = { 0 };
 
 	for (size_t i = 0; i < metadata_address_count; i++) {
 		const struct metadata_address *m = &metadata_addresses[i];
-		struct addr_range r;
+		struct addr_ranges carrying = { 0 };
 
 		add_metadata(a, &list, m->family, (struct addr_range){ m->addr, m->addr }, m);
-		for (int c = 0; m->family == NET_V4 && c < CARRIERS; c++)
-			if (carrier_of((enum carrier)c, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo,
-				       &r))
-				add_metadata(a, &list, NET_V6, r, m);
-		for (size_t k = 0; m->family == NET_V4 && k < v6->n; k++)
-			if (addr_overlap(v6->range[k], carrier_range(CARRIER_TEREDO)))
-				add_teredo_clients(a, &list, v6->range[k], m);
+		if (m->family == NET_V4)
+			add_carrying(a, v6, (uint32_t)m->addr.lo, (uint32_t)m->addr.lo, &carrying);
+		for (size_t k = 0; k < carrying.n; k++)
+			add_metadata(a, &list, NET_V6, carrying.range[k], m);
 	}
 	return list;
 }
 
-/*
- * True if an allow of the protocol names addresses of `m` and nothing else, for the port. *end is
- * the last such.
- */
-static bool named(const struct policy *p, const struct metadata_range *m, int proto, unsigned port,
-		  unsigned *end)
+static bool rule_has_port(const struct net_rule *r, unsigned port)
 {
-	for (size_t i = 0; i < p->nnet_rules; i++) {
-		const struct net_rule *r = &p->net_rule[i];
-
-		for (size_t k = 0; r->allow && r->proto[proto] && k < r->nto; k++) {
-			if (r->to[k].family != m->family ||
-			    !addr_within(operand_range(&r->to[k]), m->range))
-				continue;
-			for (size_t j = 0; j < r->nports; j++) {
-				if (port < r->port[j].lo || port > r->port[j].hi)
-					continue;
-				*end = r->port[j].hi;
-				return true;
-			}
-		}
-	}
+	for (size_t i = 0; i < r->nports; i++)
+		if (r->port[i].lo <= port && port <= r->port[i].hi)
+			return true;
 	return false;
 }
 
-static bool ports_named(const struct policy *p, const struct metadata_range *m, int proto,
+/* What an allow grants of `reached` by the operands that lie within `m`: what it names alone, if anything. */
+static struct addr_ranges named_by_rule(struct arena *a, const struct net_rule *r, const struct metadata_range *m,
+					const struct addr_ranges *reached)
+{
+	struct net_rule alone = *r;
+	struct net_operand *to = ARENA_ARRAY(a, r->nto + 1, struct net_operand);
+
+	alone.nto = 0;
+	alone.to = to;
+	for (size_t k = 0; k < r->nto; k++)
+		if (r->to[k].family == m->family && addr_within(operand_range(&r->to[k]), m->range))
+			to[alone.nto++] = r->to[k];
+	return reached_by_rule(a, &alone, m->family, reached);
+}
+
+/* A rule that names addresses of a metadata range alone, and what it still grants of them. */
+struct named_rule {
+	const struct net_rule *rule;
+	struct addr_ranges to;
+};
+
+struct named_list {
+	struct named_rule *item;
+	size_t n, cap;
+};
+
+static struct named_list list_named(struct arena *a, const struct policy *p, const struct metadata_range *m,
+				    const struct addr_ranges *reached)
+{
+	struct named_list list = { 0 };
+
+	for (size_t i = 0; i < p->nnet_rules; i++) {
+		struct named_rule n = { .rule = &p->net_rule[i] };
+
+		if (!n.rule->allow)
+			continue;
+		n.to = named_by_rule(a, n.rule, m, reached);
+		if (n.to.n)
+			*ARENA_PUSH(a, list.item, list.n, list.cap) = n;
+	}
+	return list;
+}
+
+/* True if rules that name them alone grant all of `part`, for the protocol and the port. */
+static bool all_named(struct arena *a, const struct named_list *named, const struct addr_ranges *part, int proto,
+		      unsigned port)
+{
+	struct addr_ranges to = { 0 };
+
+	for (size_t i = 0; i < named->n; i++) {
+		const struct named_rule *n = &named->item[i];
+
+		for (size_t k = 0; n->rule->proto[proto] && rule_has_port(n->rule, port) && k < n->to.n; k++)
+			ranges_add(a, &to, n->to.range[k].lo, n->to.range[k].hi);
+	}
+	ranges_normalise(&to);
+	return !ranges_subtract(a, part, &to).n;
+}
+
+/* The same for a set of ports: what is named changes only where the ports of a rule begin, or after they end. */
+static bool ports_named(struct arena *a, const struct named_list *named, const struct addr_ranges *part, int proto,
 			const struct net_portset *ports)
 {
-	for (size_t i = 0; i < ports->n; i++)
-		for (unsigned port = ports->range[i].lo, end; port <= ports->range[i].hi;
-		     port = end + 1)
-			if (!named(p, m, proto, port, &end))
-				return false;
+	for (size_t i = 0; i < ports->n; i++) {
+		struct net_ports r = ports->range[i];
+
+		if (!all_named(a, named, part, proto, r.lo))
+			return false;
+		for (size_t k = 0; k < named->n; k++)
+			for (size_t j = 0; j < named->item[k].rule->nports; j++) {
+				unsigned end = named->item[k].rule->port[j].hi;
+
+				if (r.lo <= end && end < r.hi && !all_named(a, named, part, proto, end + 1))
+					return false;
+			}
+	}
 	return true;
 }
 
-/* True if the set reaches `m` by some port that no allow names it alone for. */
-static bool is_exposed(const struct policy *p, const struct net_set *set,
+/* True if the set reaches an address of `m` by some port that no allow names it alone for. */
+static bool is_exposed(struct arena *a, const struct policy *p, const struct net_set *set,
 		       const struct metadata_range *m)
 {
+	struct addr_range range = m->range;
+	const struct addr_ranges whole = { &range, 1, 0 };
+	struct named_list named = { 0 };
+	bool listed = false;
+
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
 		const struct net_cell *c = &set->cell[proto][m->family];
 
 		for (size_t i = 0; i < c->n; i++) {
 			struct addr_range r = { c->interval[i].lo, c->interval[i].hi };
+			const struct addr_ranges reached = { &r, 1, 0 };
+			struct addr_ranges part;
 
-			if (addr_overlap(r, m->range) &&
-			    !ports_named(p, m, proto, &set->portset[c->interval[i].ports]))
+			if (!addr_overlap(r, range))
+				continue;
+			if (!listed)
+				named = list_named(a, p, m, &whole);
+			listed = true;
+			part = ranges_intersect(a, &whole, &reached);
+			if (!ports_named(a, &named, &part, proto, &set->portset[c->interval[i].ports]))
 				return true;
 		}
 	}
 	return false;
 }
 
-/* True if the operand, less the excepts of its rule, takes in `m` beside other addresses. */
-static bool takes_in(const struct net_rule *r, const struct net_operand *o,
-		     const struct metadata_range *m)
+/* What the rule adds to the reach through one of its operands. */
+static struct addr_ranges reached_by_operand(struct arena *a, const struct net_rule *r, const struct net_operand *o,
+					     const struct addr_ranges *reached)
 {
-	if (o->family != m->family || !addr_overlap(operand_range(o), m->range) ||
-	    addr_within(operand_range(o), m->range))
-		return false;
-	for (size_t i = 0; i < r->nexcept; i++)
-		if (r->except[i].family == m->family &&
-		    addr_within(m->range, operand_range(&r->except[i])))
-			return false;
-	return true;
+	struct net_rule alone = *r;
+
+	alone.to = o;
+	alone.nto = 1;
+	return reached_by_rule(a, &alone, o->family, reached);
 }
 
-static void report_metadata(struct diags *d, const struct net_rule *r, const struct net_operand *o,
-			    const struct metadata_list *list)
+/* True if the operand reaches part of `m`, and takes in other addresses too. */
+static bool takes_in(struct arena *a, const struct net_rule *r, const struct net_operand *o,
+		     const struct metadata_range *m)
+{
+	struct addr_range range = m->range;
+	const struct addr_ranges whole = { &range, 1, 0 };
+
+	return o->family == m->family && addr_overlap(operand_range(o), range) &&
+	       !addr_within(operand_range(o), range) && reached_by_operand(a, r, o, &whole).n;
+}
+
+static void report_metadata(struct diags *d, struct arena *a, const struct net_rule *r,
+			    const struct net_operand *o, const struct metadata_list *list)
 {
 	const struct metadata_address *shown = NULL;
 	struct diag *e = NULL;
 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct metadata_range *m = &list->item[i];
-		struct addr_text at = addr_show_range(m->family, m->range.lo, m->range.hi);
+		struct addr_text at;
 
 		/* What carries one address stands together: its first form says enough. */
-		if (!m->exposed || m->address == shown || !takes_in(r, o, m))
+		if (!m->exposed || m->address == shown || !takes_in(a, r, o, m))
 			continue;
+		at = addr_show_range(m->family, m->range.lo, m->range.hi);
 		shown = m->address;
 		if (e) {
 			diag_note(d, e, (struct span){ 0 }, "and %s (%s)", at.s, m->address->what);
@@ -352,19 +434,20 @@ static void report_metadata(struct diags *d, const struct net_rule *r, const str
 }
 
 static bool check_metadata(struct diags *d, struct arena *a, const struct policy *p,
-			   const struct net_set *set)
+			   const struct net_set *set, bool bounded)
 {
 	struct addr_ranges v6 = reached_by_any(a, set, NET_V6);
 	struct metadata_list list = list_metadata(a, &v6);
 	bool any = false;
 
 	for (size_t i = 0; i < list.n; i++) {
-		list.item[i].exposed = is_exposed(p, set, &list.item[i]);
+		list.item[i].exposed = is_exposed(a, p, set, &list.item[i]);
 		any = any || list.item[i].exposed;
 	}
 	for (size_t i = 0; any && i < p->nnet_rules; i++)
 		for (size_t k = 0; p->net_rule[i].allow && k < p->net_rule[i].nto; k++)
-			report_metadata(d, &p->net_rule[i], &p->net_rule[i].to[k], &list);
+			if (bounded || !is_whole_family(&p->net_rule[i].to[k]))
+				report_metadata(d, a, &p->net_rule[i], &p->net_rule[i].to[k], &list);
 	return !any;
 }
 
@@ -374,14 +457,11 @@ static bool check_metadata(struct diags *d, struct arena *a, const struct policy
 static bool reaches_block(struct arena *a, const struct net_rule *r, const struct net_operand *o,
 			  struct addr_range block, const struct addr_ranges *reached)
 {
-	struct net_rule alone = *r;
 	struct addr_ranges part;
 
 	if (!addr_overlap(operand_range(o), block))
 		return false;
-	alone.to = o;
-	alone.nto = 1;
-	part = reached_by_rule(a, &alone, o->family, reached);
+	part = reached_by_operand(a, r, o, reached);
 	for (size_t i = 0; i < part.n; i++)
 		if (addr_overlap(part.range[i], block))
 			return true;
@@ -396,6 +476,8 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 	bool good = true;
 	struct diag *e;
 
+	if (!bounded && is_whole_family(o))
+		return true;
 	if (o->family == NET_V6 && reaches_block(a, r, o, LOCAL_NAT64, reached)) {
 		e = diag_error(
 			d, CAVE_VALUE, o->at,
@@ -422,10 +504,10 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 }
 
 /*
- * An IPv6 range is of IPv6 only, its IPv4-mapped part is not in it.  A deny that seems to say more
- * is refused, except for ::/0, which is how one says IPv6.
+ * An IPv6 range is of IPv6 only, its IPv4-mapped part is not in it.  A deny or an except that seems to
+ * say more is refused, except for ::/0, which is how one says IPv6.
  */
-static bool check_deny(struct diags *d, const struct net_operand *o)
+static bool check_taken_away(struct diags *d, const struct net_operand *o)
 {
 	static const struct addr_range mapped = { { 0, 0xffff00000000 }, { 0, 0xffffffffffff } };
 	struct addr_range all = { { 0, 0 }, addr_last(NET_V6) };
@@ -456,11 +538,53 @@ static bool check_ranges(struct diags *d, struct arena *a, const struct policy *
 			const struct net_operand *o = &r->to[k];
 
 			good = (r->allow ? check_operand(d, a, r, o, &reached[o->family], bounded)
-					 : check_deny(d, o)) &&
+					 : check_taken_away(d, o)) &&
 			       good;
 		}
+		for (size_t k = 0; k < r->nexcept; k++)
+			good = check_taken_away(d, &r->except[k]) && good;
 	}
 	return good;
+}
+
+/* --- what may be named in one ---------------------------------------------- */
+
+/* True if the range holds an address of `m` and one that is not of it. */
+static bool straddles(struct addr_range r, struct addr_range m)
+{
+	return addr_overlap(r, m) && !addr_within(r, m);
+}
+
+/* The same for all that carries the IPv4 address; a range of Teredo that no one /96 holds straddles any. */
+static bool straddles_carrier(struct addr_range r, uint32_t v4)
+{
+	struct addr_range carrier, block = carrier_teredo_client(r.lo, 0, UINT32_MAX);
+
+	for (int c = 0; c < CARRIERS; c++)
+		if (carrier_of((enum carrier)c, v4, v4, &carrier) && straddles(r, carrier))
+			return true;
+	return addr_overlap(r, carrier_range(CARRIER_TEREDO)) &&
+	       (!addr_within(r, block) || straddles(r, carrier_teredo_client(r.lo, v4, v4)));
+}
+
+bool egress_one_operand(enum net_family family, struct net_addr lo, struct net_addr hi)
+{
+	struct addr_range r = { lo, hi };
+
+	if (!net_addr_cmp(lo, hi))
+		return true;
+	for (size_t i = 0; i < restricted_block_count; i++)
+		if (restricted_blocks[i].family == family && addr_overlap(r, restricted_blocks[i].range))
+			return false;
+	for (size_t i = 0; i < metadata_address_count; i++) {
+		const struct metadata_address *m = &metadata_addresses[i];
+
+		if (m->family == family && straddles(r, (struct addr_range){ m->addr, m->addr }))
+			return false;
+		if (m->family == NET_V4 && family == NET_V6 && straddles_carrier(r, (uint32_t)m->addr.lo))
+			return false;
+	}
+	return true;
 }
 
 bool egress_check(struct diags *d, struct arena *a, const struct policy *p,
@@ -468,7 +592,7 @@ bool egress_check(struct diags *d, struct arena *a, const struct policy *p,
 {
 	struct reach whole;
 	bool bounded = check_bounded(d, a, p, set, &whole);
-	bool metadata = check_metadata(d, a, p, set);
+	bool metadata = check_metadata(d, a, p, set, bounded);
 	bool ranges = check_ranges(d, a, p, set, bounded);
 
 	return bounded && metadata && ranges;

@@ -240,7 +240,7 @@ static void refuse_v4(const struct reader *r, const char *address)
  * group is a port that people know, so that it must be written in one of two ways that cannot be
  * confused.
  */
-static bool refuse_ambiguous_port(const struct reader *r, const char *address, struct net_addr a)
+bool egress_reads_as_port(const char *address)
 {
 	static const char *const known[] = { "22",   "25",   "53",   "80",   "110",  "143",  "389",
 					     "443",  "465",  "587",  "636",  "853",  "993",  "1433",
@@ -249,11 +249,18 @@ static bool refuse_ambiguous_port(const struct reader *r, const char *address, s
 					     "8888", "9000", "9090", "9092", "9200", "9418" };
 	const char *colon = strrchr(address, ':'), *gap = strstr(address, "::");
 	bool match = false;
-	struct diag *e;
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		match = match || (colon && !strcmp(colon + 1, known[i]));
-	if (!match || !gap || gap + 2 > colon)
+	return match && gap && gap + 2 <= colon;
+}
+
+static bool refuse_ambiguous_port(const struct reader *r, const char *address, struct net_addr a)
+{
+	const char *colon = strrchr(address, ':');
+	struct diag *e;
+
+	if (!egress_reads_as_port(address))
 		return false;
 	e = value_error(r, "it may be an address, or an address and a port");
 	NOTE(r, e, "for the address write: %x:%x:%x:%x:%x:%x:%x:%x", (unsigned)(a.hi >> 48),

@@ -65,12 +65,14 @@ struct prover {
 	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
 	struct sample sample[NET_PROTOS][NET_FAMILIES];
 	struct reference ref;
-	struct rule_list near, holding, holding_raw; /* of the address at hand */
+	struct rule_list near, holding; /* of the address at hand */
+	struct port_map *open; /* its ports */
+	struct port_map *none; /* no port at all: of the unspecified addresses as they are */
 	struct ports ports;
 	unsigned brief_carriers; /* of how many IPv4 addresses */
 	struct net_addr *teredo;
 	size_t nteredo;
-	uint32_t *some_port; /* by port: how many IPv4 points allow it by UDP */
+	struct port_map *some; /* what UDP is allowed to some IPv4 address by */
 	struct point elsewhere; /* an IPv4 address that UDP is not allowed to by any port */
 	bool failed;
 };
@@ -351,18 +353,11 @@ static void ask_spelling(struct prover *v, struct point at, uint16_t port,
 	ask_segment(v, at, port, raw[NET_TCP]);
 }
 
-/* Whether some port is allowed by UDP; what is allowed changes at the ends of ranges only. */
-static bool is_reached(const struct rule_list *holding)
+static bool is_reached(const struct port_map *open)
 {
-	for (size_t i = 0; i < holding->n; i++)
-		for (size_t k = 0; k < holding->rule[i]->nports; k++) {
-			const struct net_ports *range = &holding->rule[i]->port[k];
-
-			if (reference_allows(holding, NET_UDP, range->lo) ||
-			    (range->hi < UINT16_MAX &&
-			     reference_allows(holding, NET_UDP, range->hi + 1)))
-				return true;
-		}
+	for (size_t i = 0; i < sizeof open->open[NET_UDP] / sizeof *open->open[NET_UDP]; i++)
+		if (open->open[NET_UDP][i])
+			return true;
 	return false;
 }
 
@@ -373,7 +368,7 @@ static bool is_reached(const struct rule_list *holding)
 static void ask_mixed(struct prover *v, struct point at, uint16_t port, bool reached, bool want)
 {
 	const struct sample *s = &v->sample[NET_UDP][NET_V4];
-	const bool some = s->known && (!port || v->some_port[port]);
+	const bool some = s->known && (!port || reference_allows(v->some, NET_UDP, port));
 	struct datagram d = { .to = at, .port = port, .form = "as a packet's destination" };
 
 	d.source = beside(at.addr);
@@ -424,21 +419,21 @@ static void remember(struct prover *v, int proto, struct point at, uint16_t port
 }
 
 /* One destination in every hook and spelling. */
-static void ask_destination(struct prover *v, const struct rule_list *holding,
-			    const struct rule_list *holding_raw, struct point at, uint16_t port)
+static void ask_destination(struct prover *v, const struct port_map *open,
+			    const struct port_map *open_raw, struct point at, uint16_t port)
 {
 	bool to[NET_PROTOS], raw[NET_PROTOS];
 
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
-		to[proto] = reference_allows(holding, proto, port);
-		raw[proto] = reference_allows(holding_raw, proto, port);
+		to[proto] = reference_allows(open, proto, port);
+		raw[proto] = reference_allows(open_raw, proto, port);
 	}
 	ask_spelling(v, at, port, to, raw);
 	ask_own(v, at, port, raw[NET_UDP]);
 	if (at.family == NET_V4) {
 		ask_spelling(v, mapped(at), port, to, raw);
 		ask_translated(v, at, port, raw[NET_UDP]);
-		ask_mixed(v, at, port, is_reached(holding_raw), raw[NET_UDP]);
+		ask_mixed(v, at, port, is_reached(open_raw), raw[NET_UDP]);
 	}
 	ask_ingress(v, at, port, raw[NET_UDP]);
 }
@@ -734,66 +729,68 @@ static void near_ports(struct prover *v, struct ports *ports, struct point at, b
 	finish_ports(ports);
 }
 
-/* The ports that an address is asked with; `held`: some rule holds it. */
-static const struct ports *ports_for(struct prover *v, struct point at, bool held,
+/* The ports that the `n` points of one address are asked with; `held`: some rule holds it. */
+static const struct ports *ports_for(struct prover *v, const struct point *point, size_t n, bool held,
 				     const struct ports *all)
 {
 	if (all)
 		return all;
-	near_ports(v, &v->ports, reference_normal(destination(at)), !held);
-	for (size_t i = 0; i < v->ports.n; i++)
-		if (v->ports.item[i] == at.port)
-			return &v->ports;
-	add_port(v, &v->ports, at.port);
+	near_ports(v, &v->ports, reference_normal(destination(*point)), !held);
+	for (size_t i = 0; i < n; i++)
+		add_port(v, &v->ports, point[i].port);
+	finish_ports(&v->ports);
 	return &v->ports;
 }
 
-static void ask_point(struct prover *v, struct point at, const struct ports *all)
+/* How many points are of the same address as the first. */
+static size_t same_address(const struct point *point, size_t n)
 {
-	const struct rule_list *raw = &v->holding;
-	const struct ports *ports;
+	size_t same = 1;
 
-	reference_holding(&v->ref, reference_normal(destination(at)), &v->holding);
-	if (is_unspecified(at)) {
-		reference_holding(&v->ref, at, &v->holding_raw);
-		raw = &v->holding_raw;
-	}
-	ports = ports_for(v, at, v->holding.n || raw->n, all);
-	for (size_t i = 0; i < ports->n && !v->failed; i++)
-		ask_destination(v, &v->holding, raw, at, ports->item[i]);
+	while (same < n && point[same].family == point->family && !net_addr_cmp(point[same].addr, point->addr))
+		same++;
+	return same;
 }
 
-/* Notes the ports from the one at `at` to the next on which something changes, as some port's. */
-static void note_ports(struct prover *v, const struct ports *ports, size_t at)
+static void ask_address(struct prover *v, const struct point *point, size_t n, const struct ports *all)
 {
-	v->some_port[ports->item[at]]++;
-	v->some_port[at + 1 < ports->n ? ports->item[at + 1] : UINT16_MAX + 1]--;
+	const struct port_map *raw = is_unspecified(*point) ? v->none : v->open;
+	const struct ports *ports;
+
+	reference_holding(&v->ref, reference_normal(destination(*point)), &v->holding);
+	reference_judge(&v->holding, v->open);
+	ports = ports_for(v, point, n, v->holding.n, all);
+	for (size_t i = 0; i < ports->n && !v->failed; i++)
+		ask_destination(v, v->open, raw, *point, ports->item[i]);
+}
+
+/* Notes what is open by UDP at an IPv4 address. */
+static void note_ports(struct prover *v, struct point at)
+{
+	if (!is_reached(v->open))
+		v->elsewhere = at;
+	for (size_t i = 0; i < sizeof v->some->open[NET_UDP] / sizeof *v->some->open[NET_UDP]; i++)
+		v->some->open[NET_UDP][i] |= v->open->open[NET_UDP][i];
 }
 
 /* Which protocols are granted at all, by which ports, and a destination of each. */
 static void find_samples(struct prover *v, const struct points *points)
 {
-	v->some_port = ARENA_ARRAY(v->a, UINT16_MAX + 2, uint32_t);
-	for (size_t i = 0; i < points->n; i++) {
+	for (size_t i = 0; i < points->n; i += same_address(&points->item[i], points->n - i)) {
 		struct point at = points->item[i];
 
 		reference_holding(&v->ref, at, &v->holding);
-		if (at.family == NET_V4 && !is_reached(&v->holding))
-			v->elsewhere = at;
+		reference_judge(&v->holding, v->open);
+		if (at.family == NET_V4)
+			note_ports(v, at);
 		if (!v->holding.n)
 			continue;
 		near_ports(v, &v->ports, at, false);
 		for (size_t k = 0; k < v->ports.n; k++)
-			for (int proto = 0; proto < NET_PROTOS; proto++) {
-				if (!reference_allows(&v->holding, proto, v->ports.item[k]))
-					continue;
-				remember(v, proto, at, v->ports.item[k]);
-				if (proto == NET_UDP && at.family == NET_V4)
-					note_ports(v, &v->ports, k);
-			}
+			for (int proto = 0; proto < NET_PROTOS; proto++)
+				if (reference_allows(v->open, proto, v->ports.item[k]))
+					remember(v, proto, at, v->ports.item[k]);
 	}
-	for (size_t port = 1; port <= UINT16_MAX; port++)
-		v->some_port[port] += v->some_port[port - 1];
 }
 
 /* What is granted, with the ports at the ends, and with the bytes of the granted port swapped. */
@@ -804,11 +801,12 @@ static void ask_samples(struct prover *v)
 			const struct sample *s = &v->sample[proto][family];
 			const uint16_t port[] = { 0, 1, s->port, htons(s->port), 65535 };
 
-			if (!s->known || is_unspecified(s->to))
+			if (!s->known)
 				continue;
 			reference_holding(&v->ref, s->to, &v->holding);
+			reference_judge(&v->holding, v->open);
 			for (size_t i = 0; i < sizeof port / sizeof *port; i++)
-				ask_destination(v, &v->holding, &v->holding, s->to, port[i]);
+				ask_destination(v, v->open, v->open, s->to, port[i]);
 		}
 }
 
@@ -829,8 +827,10 @@ static void prove_destinations(struct prover *v)
 	ask_samples(v);
 	ask_mixed(v, v->elsewhere, 0, false, false);
 	full = points.n * ports.n <= FULL_CROSS;
-	for (size_t i = 0; i < points.n && !v->failed; i++)
-		ask_point(v, points.item[i], full ? &ports : NULL);
+	for (size_t i = 0, n; i < points.n && !v->failed; i += n) {
+		n = same_address(&points.item[i], points.n - i);
+		ask_address(v, &points.item[i], n, full ? &ports : NULL);
+	}
 }
 
 /* --- everything but the destination --------------------------------------- */
@@ -1218,7 +1218,9 @@ bool egress_prove(struct diags *d, const struct policy *p, const struct hook_pro
 	reference_init(&v.ref, &scratch, p);
 	v.near = reference_list(&scratch, p);
 	v.holding = reference_list(&scratch, p);
-	v.holding_raw = reference_list(&scratch, p);
+	v.open = ARENA_ARRAY(&scratch, 1, struct port_map);
+	v.none = ARENA_ARRAY(&scratch, 1, struct port_map);
+	v.some = ARENA_ARRAY(&scratch, 1, struct port_map);
 	v.failed = !check_programs(&v);
 	if (!v.failed)
 		prove_destinations(&v);

@@ -3,6 +3,7 @@
 #include "compiler/egress_reference.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * One operand of a rule.  Sorted by `lo`; `last` is the greatest `hi` of the part of the array it
@@ -60,9 +61,15 @@ void reference_init(struct reference *ref, struct arena *a, const struct policy 
 		total += p->net_rule[i].nto + p->net_rule[i].nexcept;
 	for (int family = 0; family < NET_FAMILIES; family++)
 		ref->entry[family] = ARENA_ARRAY(a, total + 1, struct operand_entry);
-	ref->hit = ARENA_ARRAY(a, total + 1, const struct operand_entry *);
+	/* An address and the two that it may carry. */
+	ref->hit = ARENA_ARRAY(a, 3 * total + 1, const struct operand_entry *);
 	ref->listed = ARENA_ARRAY(a, p->nnet_rules + 1, size_t);
+	ref->excepted = ARENA_ARRAY(a, p->nnet_rules + 1, size_t);
+	ref->always = ARENA_ARRAY(a, p->nnet_rules + 1, uint32_t);
 	for (uint32_t i = 0; i < p->nnet_rules; i++) {
+		/* A deny without addresses is of all. */
+		if (!p->net_rule[i].allow && !p->net_rule[i].nto)
+			ref->always[ref->nalways++] = i;
 		add_operands(ref, p->net_rule[i].to, p->net_rule[i].nto, i, false);
 		add_operands(ref, p->net_rule[i].except, p->net_rule[i].nexcept, i, true);
 	}
@@ -98,9 +105,10 @@ static size_t find(const struct operand_entry *e, size_t n, struct net_addr at,
 	return nhits;
 }
 
-static size_t operands_at(struct reference *ref, struct point at)
+/* Appends to the hits, of which there are `nhits`; returns the new number. */
+static size_t operands_at(struct reference *ref, struct point at, size_t nhits)
 {
-	return find(ref->entry[at.family], ref->n[at.family], at.addr, ref->hit, 0);
+	return find(ref->entry[at.family], ref->n[at.family], at.addr, ref->hit, nhits);
 }
 
 /* --- what they say -------------------------------------------------------- */
@@ -156,39 +164,32 @@ static void begin(struct reference *ref, struct rule_list *out)
 {
 	ref->query++;
 	out->n = 0;
-	/* A deny without addresses is of all. */
-	for (uint32_t i = 0; i < ref->policy->nnet_rules; i++)
-		if (!ref->policy->net_rule[i].allow && !ref->policy->net_rule[i].nto)
-			list(ref, i, out);
-}
-
-static bool is_excepted(const struct reference *ref, size_t nhits, uint32_t rule)
-{
-	for (size_t i = 0; i < nhits; i++)
-		if (ref->hit[i]->except && ref->hit[i]->rule == rule)
-			return true;
-	return false;
+	for (size_t i = 0; i < ref->nalways; i++)
+		list(ref, ref->always[i], out);
 }
 
 void reference_holding(struct reference *ref, struct point at, struct rule_list *out)
 {
 	struct point inner[2];
-	size_t ninner = carried(at, inner), n;
+	size_t ninner = carried(at, inner), own, n;
 
 	begin(ref, out);
-	n = operands_at(ref, at);
+	/* The unspecified addresses are rewritten before they are judged; as they are nothing reaches them. */
+	if (!at.addr.hi && !at.addr.lo)
+		return;
+	n = own = operands_at(ref, at, 0);
+	for (size_t k = 0; k < ninner; k++)
+		n = operands_at(ref, inner[k], n);
+	for (size_t i = 0; i < n; i++)
+		if (ref->hit[i]->except)
+			ref->excepted[ref->hit[i]->rule] = ref->query;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t rule = ref->hit[i]->rule;
+		bool allow = ref->policy->net_rule[rule].allow;
 
-		if (!ref->hit[i]->except &&
-		    !(ref->policy->net_rule[rule].allow && is_excepted(ref, n, rule)))
+		/* What an allow of IPv4 names it does not grant to what carries it. */
+		if (!ref->hit[i]->except && !(allow && (i >= own || ref->excepted[rule] == ref->query)))
 			list(ref, rule, out);
-	}
-	for (size_t k = 0; k < ninner; k++) {
-		n = operands_at(ref, inner[k]);
-		for (size_t i = 0; i < n; i++)
-			if (!ref->hit[i]->except && !ref->policy->net_rule[ref->hit[i]->rule].allow)
-				list(ref, ref->hit[i]->rule, out);
 	}
 }
 
@@ -213,20 +214,12 @@ void reference_touching(struct reference *ref, struct point at, struct rule_list
 	place[2].addr = neighbour(at.addr, true);
 	begin(ref, out);
 	for (size_t k = 0; k < places; k++) {
-		size_t n = operands_at(ref, place[k]);
+		size_t n = operands_at(ref, place[k], 0);
 
 		for (size_t i = 0; i < n; i++)
 			if (!ref->hit[i]->except)
 				list(ref, ref->hit[i]->rule, out);
 	}
-}
-
-static bool concerns_port(const struct net_rule *r, uint16_t port)
-{
-	for (size_t i = 0; i < r->nports; i++)
-		if (r->port[i].lo <= port && port <= r->port[i].hi)
-			return true;
-	return !r->allow && !r->nports;
 }
 
 static bool concerns_proto(const struct net_rule *r, int proto)
@@ -236,18 +229,37 @@ static bool concerns_proto(const struct net_rule *r, int proto)
 	return r->proto[proto];
 }
 
-bool reference_allows(const struct rule_list *holding, int proto, uint16_t port)
+/* Sets or clears the bits of some ports. */
+static void mark_ports(uint64_t *bits, struct net_ports p, bool to)
 {
-	bool allow = false;
+	for (uint32_t port = p.lo; port <= p.hi;) {
+		uint32_t end = (port | 63) < p.hi ? port | 63 : p.hi;
+		uint64_t mask = UINT64_MAX >> (63 - (end - port)) << port % 64;
 
-	for (size_t i = 0; i < holding->n; i++) {
-		const struct net_rule *r = holding->rule[i];
-
-		if (!port || !concerns_proto(r, proto) || !concerns_port(r, port))
-			continue;
-		if (!r->allow)
-			return false;
-		allow = true;
+		if (to)
+			bits[port / 64] |= mask;
+		else
+			bits[port / 64] &= ~mask;
+		port = end + 1;
 	}
-	return allow;
+}
+
+static void mark_rule(uint64_t *bits, const struct net_rule *r)
+{
+	static const struct net_ports all = { 0, UINT16_MAX };
+
+	for (size_t i = 0; i < r->nports; i++)
+		mark_ports(bits, r->port[i], r->allow);
+	if (!r->allow && !r->nports)
+		mark_ports(bits, all, false);
+}
+
+void reference_judge(const struct rule_list *holding, struct port_map *out)
+{
+	memset(out, 0, sizeof *out);
+	for (int pass = 0; pass < 2; pass++) /* the denies last: they win */
+		for (size_t i = 0; i < holding->n; i++)
+			for (int proto = 0; proto < NET_PROTOS; proto++)
+				if (holding->rule[i]->allow == !pass && concerns_proto(holding->rule[i], proto))
+					mark_rule(out->open[proto], holding->rule[i]);
 }

@@ -27,7 +27,10 @@ struct reference {
 	struct operand_entry *entry[NET_FAMILIES];
 	size_t n[NET_FAMILIES];
 	const struct operand_entry **hit;
+	uint32_t *always; /* rules that concern every address */
+	size_t nalways;
 	size_t *listed; /* by rule: in which query it was listed last */
+	size_t *excepted; /* by rule: in which query an except of it was hit last */
 	size_t query;
 };
 
@@ -40,8 +43,8 @@ struct rule_list reference_list(struct arena *a, const struct policy *p);
 struct point reference_normal(struct point at);
 
 /*
- * The rules that concern an address: allows that hold and do not except it, denies of it or of what
- * it carries.
+ * The rules that concern an address: allows that hold it and except neither it nor what it carries,
+ * denies of it or of what it carries.
  */
 void reference_holding(struct reference *ref, struct point at, struct rule_list *out);
 
@@ -51,7 +54,18 @@ void reference_holding(struct reference *ref, struct point at, struct rule_list 
  */
 void reference_touching(struct reference *ref, struct point at, struct rule_list *out);
 
-/* Whether the rules that concern an address allow a port of it. */
-bool reference_allows(const struct rule_list *holding, int proto, uint16_t port);
+/* The ports of an address that are allowed, a bit for each. */
+struct port_map {
+	uint64_t open[NET_PROTOS][65536 / 64];
+};
+
+/* Which ports the rules that concern an address allow. */
+void reference_judge(const struct rule_list *holding, struct port_map *out);
+
+/* Port 0 can be granted by no rule. */
+static inline bool reference_allows(const struct port_map *m, int proto, uint16_t port)
+{
+	return port && m->open[proto][port / 64] >> port % 64 & 1;
+}
 
 #endif

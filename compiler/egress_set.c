@@ -17,10 +17,10 @@
 
 enum {
 	PORTS_END = 65536,
-	TEREDO_BLOCKS = 64, /* /96 blocks in which clients are denied one by one */
 };
 
 static const struct net_ports ALL_PORTS[] = { { 1, 65535 } };
+static const struct net_addr UNSPECIFIED = { 0, 0 };
 static const struct addr_range MAPPED = { { 0, 0xffff00000000 }, { 0, 0xffffffffffff } };
 
 struct event {
@@ -46,20 +46,27 @@ struct portsets {
 	size_t nslots; /* a power of two */
 };
 
+/* A set of numbers below `n`, with a second level that says which words are not 0. */
+struct bits {
+	size_t n;
+	uint64_t *word, *above;
+};
+
 struct sweep {
 	struct arena *a;
 	const struct policy *policy;
 	enum net_proto proto;
 	enum net_family family;
-	struct swept_rule *rule; /* the policy's rules by index, and one more: the mapped block */
+	struct swept_rule *rule; /* the policy's rules by index, and one more: what is in no set */
 	size_t nrules;
 	struct event *event;
 	size_t nevents, events_cap;
 	uint32_t *cut; /* segment i of the port line is [cut[i], cut[i + 1]) */
 	size_t ncuts, cuts_cap;
 	uint32_t *allows, *denies; /* rules that are on, by segment */
-	uint64_t *on; /* bit set of the allows that are on */
-	uint64_t *on_words; /* bit set of the words of `on` that are not 0 */
+	uint32_t closed; /* how many denies of every port are on; they are not in `denies` */
+	struct bits reached; /* segments that an allow counts for, and no deny of some ports */
+	struct bits on; /* allows that are on */
 	struct net_interval *interval;
 	size_t nintervals, intervals_cap;
 };
@@ -112,6 +119,64 @@ static uint32_t intern_ports(struct arena *a, struct portsets *t, const struct n
 	return (uint32_t)t->n - 1;
 }
 
+/* --- sets of numbers ------------------------------------------------------ */
+
+static struct bits bits_make(struct arena *a, size_t n)
+{
+	size_t words = n / 64 + 1;
+
+	return (struct bits){ n, ARENA_ARRAY(a, words, uint64_t), ARENA_ARRAY(a, words / 64 + 1, uint64_t) };
+}
+
+static void bits_set(struct bits *b, size_t i, bool in)
+{
+	uint64_t *word = &b->word[i / 64], *above = &b->above[i / 64 / 64];
+	uint64_t bit = (uint64_t)1 << i / 64 % 64;
+
+	if (in)
+		*word |= (uint64_t)1 << i % 64;
+	else
+		*word &= ~((uint64_t)1 << i % 64);
+	*above = *word ? *above | bit : *above & ~bit;
+}
+
+/* The first number in the set from `i` on; b->n if there is none. */
+static size_t bits_next(const struct bits *b, size_t i)
+{
+	size_t word = i / 64, above;
+	uint64_t left;
+
+	if (i >= b->n)
+		return b->n;
+	left = b->word[word] >> i % 64;
+	if (left)
+		return i + (size_t)__builtin_ctzll(left);
+	word++;
+	above = word / 64;
+	if (above > b->n / 64 / 64)
+		return b->n;
+	left = b->above[above] >> word % 64 << word % 64;
+	while (!left) {
+		if (++above > b->n / 64 / 64)
+			return b->n;
+		left = b->above[above];
+	}
+	word = above * 64 + (size_t)__builtin_ctzll(left);
+	return word * 64 + (size_t)__builtin_ctzll(b->word[word]);
+}
+
+/* The first number from `i` on that is not in the set; at most b->n. */
+static size_t bits_gap(const struct bits *b, size_t i)
+{
+	for (size_t word = i / 64; i < b->n; i = ++word * 64) {
+		uint64_t left = ~b->word[word] >> i % 64;
+
+		if (left)
+			return i + (size_t)__builtin_ctzll(left);
+	}
+	return b->n;
+}
+
 /* --- setting up ----------------------------------------------------------- */
 
 static void add_range(struct sweep *s, uint32_t rule, bool except, struct net_addr lo,
@@ -124,13 +189,21 @@ static void add_range(struct sweep *s, uint32_t rule, bool except, struct net_ad
 			    s->events_cap) = (struct event){ addr_next(hi), rule, -1, except };
 }
 
-static void add_carriers(struct sweep *s, uint32_t rule, const struct net_operand *v4)
+static void add_carriers(struct sweep *s, uint32_t rule, bool except, const struct net_operand *v4)
 {
 	struct addr_range r;
 
 	for (int c = 0; c < CARRIERS; c++)
 		if (carrier_of((enum carrier)c, (uint32_t)v4->lo.lo, (uint32_t)v4->hi.lo, &r))
-			add_range(s, rule, false, r.lo, r.hi);
+			add_range(s, rule, except, r.lo, r.hi);
+}
+
+static bool names_v6(const struct net_rule *r)
+{
+	for (size_t k = 0; k < r->nto; k++)
+		if (r->to[k].family == NET_V6)
+			return true;
+	return false;
 }
 
 static bool rule_has_proto(const struct net_rule *r, enum net_proto proto)
@@ -159,11 +232,13 @@ static void add_rule(struct sweep *s, uint32_t i)
 		if (r->to[k].family == s->family)
 			add_range(s, i, false, r->to[k].lo, r->to[k].hi);
 		else if (!r->allow && s->family == NET_V6)
-			add_carriers(s, i, &r->to[k]);
+			add_carriers(s, i, false, &r->to[k]);
 	}
 	for (size_t k = 0; r->allow && k < r->nexcept; k++)
 		if (r->except[k].family == s->family)
 			add_range(s, i, true, r->except[k].lo, r->except[k].hi);
+		else if (s->family == NET_V6 && names_v6(r))
+			add_carriers(s, i, true, &r->except[k]);
 }
 
 static int by_value(const void *x, const void *y)
@@ -204,24 +279,24 @@ static void cut_ports(struct sweep *s)
 static void sweep_init(struct sweep *s, struct arena *a, const struct policy *p,
 		       enum net_proto proto, enum net_family family)
 {
-	size_t words;
-
 	*s = (struct sweep){ .a = a, .policy = p, .proto = proto, .family = family };
 	s->nrules = p->nnet_rules + 1;
 	s->rule = ARENA_ARRAY(a, s->nrules, struct swept_rule);
 	for (uint32_t i = 0; i < p->nnet_rules; i++)
 		add_rule(s, i);
-	/* IPv4-mapped addresses are IPv4: whatever range of IPv6 is granted, they are not in it. */
-	if (family == NET_V6) {
-		s->rule[p->nnet_rules] = (struct swept_rule){ .port = ALL_PORTS, .nports = 1 };
+	/*
+	 * Whatever range is granted, not in it are the unspecified address, which no call ever reaches
+	 * (it is rewritten to loopback before it is judged), and of IPv6 what is mapped, which is IPv4.
+	 */
+	s->rule[p->nnet_rules] = (struct swept_rule){ .port = ALL_PORTS, .nports = 1 };
+	add_range(s, (uint32_t)p->nnet_rules, false, UNSPECIFIED, UNSPECIFIED);
+	if (family == NET_V6)
 		add_range(s, (uint32_t)p->nnet_rules, false, MAPPED.lo, MAPPED.hi);
-	}
 	cut_ports(s);
 	s->allows = ARENA_ARRAY(a, s->ncuts, uint32_t);
 	s->denies = ARENA_ARRAY(a, s->ncuts, uint32_t);
-	words = s->nrules / 64 + 1;
-	s->on = ARENA_ARRAY(a, words, uint64_t);
-	s->on_words = ARENA_ARRAY(a, words / 64 + 1, uint64_t);
+	s->reached = bits_make(a, s->ncuts - 1);
+	s->on = bits_make(a, s->nrules);
 }
 
 /* --- sweeping ------------------------------------------------------------- */
@@ -241,18 +316,6 @@ static size_t segment_at(const struct sweep *s, uint32_t port)
 	return lo;
 }
 
-static void mark_on(struct sweep *s, uint32_t rule, bool on)
-{
-	uint64_t *word = &s->on[rule / 64], *above = &s->on_words[rule / 64 / 64];
-	uint64_t bit = (uint64_t)1 << rule / 64 % 64;
-
-	if (on)
-		*word |= (uint64_t)1 << rule % 64;
-	else
-		*word &= ~((uint64_t)1 << rule % 64);
-	*above = *word ? *above | bit : *above & ~bit;
-}
-
 /* Counts a rule in or out of the segments of its ports. */
 static void switch_rule(struct sweep *s, uint32_t i, bool on)
 {
@@ -260,13 +323,19 @@ static void switch_rule(struct sweep *s, uint32_t i, bool on)
 	uint32_t *count = w->allow ? s->allows : s->denies;
 
 	w->on = on;
-	if (w->allow)
-		mark_on(s, i, on);
+	if (w->allow) {
+		bits_set(&s->on, i, on);
+	} else if (w->nports == 1 && w->port[0].lo <= 1 && w->port[0].hi == UINT16_MAX) {
+		s->closed += on ? 1u : UINT32_MAX;
+		return;
+	}
 	for (size_t k = 0; k < w->nports; k++) {
 		size_t end = segment_at(s, w->port[k].hi + 1u);
 
-		for (size_t g = segment_at(s, w->port[k].lo ? w->port[k].lo : 1); g < end; g++)
+		for (size_t g = segment_at(s, w->port[k].lo ? w->port[k].lo : 1); g < end; g++) {
 			count[g] += on ? 1u : UINT32_MAX;
+			bits_set(&s->reached, g, s->allows[g] && !s->denies[g]);
+		}
 	}
 }
 
@@ -282,38 +351,20 @@ static void apply(struct sweep *s, const struct event *e)
 		switch_rule(s, e->rule, on);
 }
 
-static bool reached(const struct sweep *s, size_t segment)
-{
-	return s->allows[segment] && !s->denies[segment];
-}
-
 static bool reaches_any(const struct sweep *s, const struct swept_rule *w)
 {
-	for (size_t k = 0; k < w->nports; k++) {
-		size_t end = segment_at(s, w->port[k].hi + 1u);
-
-		for (size_t g = segment_at(s, w->port[k].lo ? w->port[k].lo : 1); g < end; g++)
-			if (reached(s, g))
-				return true;
-	}
+	for (size_t k = 0; k < w->nports; k++)
+		if (bits_next(&s->reached, segment_at(s, w->port[k].lo)) < segment_at(s, w->port[k].hi + 1u))
+			return true;
 	return false;
 }
 
 /* The line of the first allow that reaches the current interval. */
 static line_id first_line(const struct sweep *s)
 {
-	for (size_t above = 0; above <= s->nrules / 64 / 64; above++)
-		for (uint64_t words = s->on_words[above]; words; words &= words - 1) {
-			size_t word = above * 64 + (size_t)__builtin_ctzll(words);
-
-			for (uint64_t bits = s->on[word]; bits; bits &= bits - 1) {
-				const struct swept_rule *w =
-					&s->rule[word * 64 + (size_t)__builtin_ctzll(bits)];
-
-				if (reaches_any(s, w))
-					return w->line;
-			}
-		}
+	for (size_t i = bits_next(&s->on, 0); i < s->nrules; i = bits_next(&s->on, i + 1))
+		if (reaches_any(s, &s->rule[i]))
+			return s->rule[i].line;
 	return 0;
 }
 
@@ -322,14 +373,11 @@ static size_t current_ports(const struct sweep *s, struct net_ports *out)
 {
 	size_t n = 0;
 
-	for (size_t g = 0; g + 1 < s->ncuts; g++) {
-		if (!reached(s, g))
-			continue;
-		if (n && out[n - 1].hi + 1u == s->cut[g])
-			out[n - 1].hi = (uint16_t)(s->cut[g + 1] - 1);
-		else
-			out[n++] = (struct net_ports){ (uint16_t)s->cut[g],
-						       (uint16_t)(s->cut[g + 1] - 1) };
+	for (size_t g = bits_next(&s->reached, 0); g < s->reached.n && !s->closed;) {
+		size_t end = bits_gap(&s->reached, g);
+
+		out[n++] = (struct net_ports){ (uint16_t)s->cut[g], (uint16_t)(s->cut[end] - 1) };
+		g = bits_next(&s->reached, end);
 	}
 	return n;
 }
@@ -372,14 +420,42 @@ static void sweep_run(struct sweep *s, struct portsets *t)
 
 /* --- Teredo clients ------------------------------------------------------- */
 
-/* An IPv4 deny that a Teredo client could fall under exists for the protocol. */
-static bool denies_v4(const struct policy *p, enum net_proto proto)
+static bool names_teredo(const struct net_rule *r)
+{
+	for (size_t k = 0; k < r->nto; k++)
+		if (r->to[k].family == NET_V6 &&
+		    addr_overlap((struct addr_range){ r->to[k].lo, r->to[k].hi },
+				 carrier_range(CARRIER_TEREDO)))
+			return true;
+	return false;
+}
+
+/* What a rule takes away, of all destinations or of its own: the operands of a deny, the excepts of an allow. */
+static const struct net_operand *taken_away(const struct net_rule *r, size_t *n)
+{
+	*n = r->allow ? r->nexcept : r->nto;
+	return r->allow ? r->except : r->to;
+}
+
+/* True if the rule takes away IPv4 addresses that could be clients of the Teredo addresses of a grant. */
+static bool takes_clients(const struct net_rule *r, enum net_proto proto)
+{
+	size_t n;
+	const struct net_operand *o = taken_away(r, &n);
+
+	if (!rule_has_proto(r, proto) || (r->allow && !names_teredo(r)))
+		return false;
+	for (size_t k = 0; k < n; k++)
+		if (o[k].family == NET_V4)
+			return true;
+	return false;
+}
+
+static bool any_takes_clients(const struct policy *p, enum net_proto proto)
 {
 	for (size_t i = 0; i < p->nnet_rules; i++)
-		for (size_t k = 0; k < p->net_rule[i].nto; k++)
-			if (!p->net_rule[i].allow && rule_has_proto(&p->net_rule[i], proto) &&
-			    p->net_rule[i].to[k].family == NET_V4)
-				return true;
+		if (takes_clients(&p->net_rule[i], proto))
+			return true;
 	return false;
 }
 
@@ -397,7 +473,7 @@ static void refuse_teredo(struct diags *d, const struct policy *p)
 				continue;
 			e = diag_error(d, CAVE_CONTRADICTION, o->at,
 				       "%s holds Teredo addresses of every IPv4 client, some of "
-				       "which are denied",
+				       "which are denied or excepted",
 				       addr_show_range(NET_V6, o->lo, o->hi).s);
 			diag_note(d, e, (struct span){ 0 },
 				  "name Teredo addresses within a /96, or write: except 2001::/32");
@@ -434,21 +510,22 @@ static bool teredo_blocks(const struct sweep *s, struct net_addr *block, size_t 
 	return true;
 }
 
-/* Denies, in each block, the clients that the IPv4 denies cover. */
-static void deny_clients(struct sweep *s, const struct net_addr *block, size_t n)
+/* Takes away, in each block, the clients that the IPv4 denies and excepts cover. */
+static void take_clients(struct sweep *s, const struct net_addr *block, size_t nblocks)
 {
 	for (uint32_t i = 0; i < s->policy->nnet_rules; i++) {
 		const struct net_rule *r = &s->policy->net_rule[i];
+		size_t n;
+		const struct net_operand *o = taken_away(r, &n);
 
-		if (r->allow || !rule_has_proto(r, s->proto))
+		if (!takes_clients(r, s->proto))
 			continue;
-		for (size_t k = 0; k < r->nto; k++) {
-			for (size_t b = 0; r->to[k].family == NET_V4 && b < n; b++) {
-				struct addr_range c =
-					carrier_teredo_client(block[b], (uint32_t)r->to[k].lo.lo,
-							      (uint32_t)r->to[k].hi.lo);
+		for (size_t k = 0; k < n; k++) {
+			for (size_t b = 0; o[k].family == NET_V4 && b < nblocks; b++) {
+				struct addr_range c = carrier_teredo_client(
+					block[b], (uint32_t)o[k].lo.lo, (uint32_t)o[k].hi.lo);
 
-				add_range(s, i, false, c.lo, c.hi);
+				add_range(s, i, r->allow, c.lo, c.hi);
 			}
 		}
 	}
@@ -457,7 +534,7 @@ static void deny_clients(struct sweep *s, const struct net_addr *block, size_t n
 /* --- the set -------------------------------------------------------------- */
 
 /*
- * False if Teredo clients that are denied could not be taken out; the cell still holds them then.
+ * False if Teredo clients that are denied or excepted could not be taken out; the cell still holds them then.
  */
 static bool resolve_cell(struct arena *a, const struct policy *p, enum net_proto proto,
 			 enum net_family family, struct portsets *t, struct net_cell *out)
@@ -467,7 +544,7 @@ static bool resolve_cell(struct arena *a, const struct policy *p, enum net_proto
 	bool exact = true;
 	struct sweep s;
 
-	if (family == NET_V6 && denies_v4(p, proto)) {
+	if (family == NET_V6 && any_takes_clients(p, proto)) {
 		struct portsets scratch = { 0 };
 
 		sweep_init(&s, a, p, proto, family);
@@ -476,7 +553,7 @@ static bool resolve_cell(struct arena *a, const struct policy *p, enum net_proto
 	}
 	sweep_init(&s, a, p, proto, family);
 	if (exact)
-		deny_clients(&s, block, nblocks);
+		take_clients(&s, block, nblocks);
 	sweep_run(&s, t);
 	*out = (struct net_cell){ s.interval, s.nintervals };
 	return exact;
@@ -488,6 +565,8 @@ bool egress_resolve(struct diags *d, struct arena *a, const struct policy *p, st
 	struct net_set set = { 0 };
 	bool exact = true;
 
+	if (p->net_incomplete)
+		return false;
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		for (int family = 0; family < NET_FAMILIES; family++)
 			if (!resolve_cell(a, p, (enum net_proto)proto, (enum net_family)family, &t,

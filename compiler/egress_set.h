@@ -15,6 +15,8 @@ enum carrier {
 	CARRIERS
 };
 
+enum { TEREDO_BLOCKS = 64 }; /* /96 blocks in which clients are told apart */
+
 struct addr_range carrier_range(enum carrier c);
 
 /*
@@ -29,6 +31,13 @@ bool carrier_of(enum carrier c, uint32_t lo, uint32_t hi, struct addr_range *out
  * hi].
  */
 struct addr_range carrier_teredo_client(struct net_addr block, uint32_t lo, uint32_t hi);
+
+/*
+ * Adds to `out` the Teredo addresses whose client is in [lo, hi], in the /96 blocks that the ranges of
+ * `within` touch: in the first TEREDO_BLOCKS of each range.
+ */
+void carrier_clients(struct arena *a, const struct addr_ranges *within, uint32_t lo, uint32_t hi,
+		     struct addr_ranges *out);
 
 /* Adds to `v4` every IPv4 address that is carried by an address of `v6`, unsorted. */
 void carrier_decode(struct arena *a, const struct addr_ranges *v6, struct addr_ranges *v4);

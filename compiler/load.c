@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MAX_SOURCE = 16 << 20 };
+enum { MAX_SOURCE = 16 << 20, MAX_FILES = 1000 };
 
 /* The folder part of a path, "." if it has none. */
 static char *folder_of(struct arena *a, const char *path)
@@ -36,9 +38,14 @@ bool loader_init(struct loader *l, struct diags *d, const char *profile, const c
 {
 	struct arena *a = d->sources->arena;
 	char *found = resolve(a, root ? root : folder_of(a, profile));
+	struct stat st;
 
 	if (!found)
 		return false;
+	if (stat(found, &st) != 0 || !S_ISDIR(st.st_mode)) {
+		errno = ENOTDIR;
+		return false;
+	}
 	*l = (struct loader){ .diags = d, .root = strcmp(found, "/") == 0 ? "" : found };
 	return true;
 }
@@ -51,10 +58,40 @@ static const char *beneath(const struct loader *l, const char *path)
 	return strncmp(path, l->root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-/* The bytes of a regular file, NUL-terminated; NULL with errno set. */
+/* True if the descriptor's file is found at `path`, with no link on the way. */
+static bool is_at(int fd, const char *path)
+{
+	char link[32], found[4096];
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	n = readlink(link, found, sizeof found);
+	return n >= 0 && (size_t)n == strlen(path) && memcmp(found, path, (size_t)n) == 0;
+}
+
+/*
+ * Opens a path that has no link in it any more: one that has come between would lead out of the root unseen, and
+ * is an error.  Where openat2() is not to be had (a filter, an emulator), what was opened is looked at instead.
+ */
+static int open_resolved(const char *path)
+{
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_NO_SYMLINKS };
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+
+	if (fd >= 0 || errno != ENOSYS)
+		return fd;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0 || is_at(fd, path))
+		return fd;
+	close(fd);
+	errno = ELOOP;
+	return -1;
+}
+
+/* The bytes of a regular file at a resolved path, NUL-terminated; NULL with errno set. */
 static char *read_file(struct arena *a, const char *path, size_t *size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = open_resolved(path);
 	char *text = NULL;
 	struct stat st;
 	ssize_t n;
@@ -101,11 +138,17 @@ uint32_t loader_profile(struct loader *l, const char *path, bool *failed)
 {
 	struct arena *a = l->diags->sources->arena;
 	const char *resolved = resolve(a, path), *text;
+	struct stat st;
 	size_t size;
 
 	*failed = false;
 	if (!resolved && (errno == ENOENT || errno == ENOTDIR)) {
 		diag_error(l->diags, CAVE_PROFILE_MISSING, unread(l, path), "there is no such profile");
+		return 0;
+	}
+	if (resolved && stat(resolved, &st) == 0 && S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		*failed = true;
 		return 0;
 	}
 	if (resolved && !beneath(l, resolved)) {
@@ -130,6 +173,29 @@ static bool in_chain(const struct loader *l, uint32_t from, const char *resolved
 		from = l->diags->sources->file[from].included_from.file;
 	}
 	return false;
+}
+
+/* Statements are idempotent and their order means nothing: a file says all it has to say the first time. */
+static bool is_loaded(const struct loader *l, const char *resolved)
+{
+	for (size_t i = 1; i < l->nresolved; i++)
+		if (strcmp(l->resolved[i], resolved) == 0)
+			return true;
+	return false;
+}
+
+bool loader_is_source(const struct loader *l, const char *path)
+{
+	char *target = realpath(path, NULL);
+	struct stat out, source;
+	bool found = false;
+
+	if (target && stat(target, &out) == 0)
+		for (size_t i = 1; i < l->nresolved && !found; i++)
+			found = stat(l->resolved[i], &source) == 0 && out.st_dev == source.st_dev &&
+				out.st_ino == source.st_ino;
+	free(target);
+	return found;
 }
 
 uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const char *text)
@@ -158,6 +224,12 @@ uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const c
 	}
 	if (in_chain(l, from, resolved)) {
 		diag_error(l->diags, CAVE_CONTRADICTION, at, "this file includes itself");
+		return 0;
+	}
+	if (is_loaded(l, resolved))
+		return 0;
+	if (l->nresolved > MAX_FILES) {
+		diag_error(l->diags, CAVE_UNSUPPORTED, at, "a profile is made of %d files at most", MAX_FILES);
 		return 0;
 	}
 	bytes = read_file(a, resolved, &size);

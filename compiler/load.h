@@ -24,9 +24,12 @@ bool loader_init(struct loader *l, struct diags *d, const char *profile, const c
  */
 uint32_t loader_profile(struct loader *l, const char *path, bool *failed);
 
+/* True if writing to `path` would write over a file that was read. */
+bool loader_is_source(const struct loader *l, const char *path);
+
 /*
  * Reads `text`, a path relative to file `from` which names it at `at`.  Returns its number, or 0 after an error
- * was recorded (absent, unreadable, outside the root, a cycle).
+ * was recorded (absent, unreadable, outside the root, a cycle), or if it has been read before.
  */
 uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const char *text);
 

@@ -135,8 +135,11 @@ static int finish(int status)
 
 int main(int argc, char **argv)
 {
+	static char buffer[65536];
 	static const char *const later[] = { "lint", "diff", "explain", "fmt", "lsp" };
 
+	/* Whole messages: those of compiles that run at once shall not mix. */
+	setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
 	if (argc > 1 && strcmp(argv[1], "dump") == 0)
 		return finish(run_dump(argc - 2, argv + 2));
 	if (argc > 1 && strcmp(argv[1], "list") == 0)

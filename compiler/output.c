@@ -36,22 +36,20 @@ static bool write_through(const char *path, const void *data, size_t n)
 }
 
 /* A new file beside `path`, then a rename over it. */
-static bool replace(const char *path, const void *data, size_t n)
+static bool replace(const char *path, const void *data, size_t n, mode_t mode)
 {
 	size_t length = strlen(path);
 	char *temporary = malloc(length + sizeof ".XXXXXX");
-	mode_t mask = umask(0);
 	bool good = false;
 	int fd, error;
 
-	umask(mask);
 	if (!temporary)
 		return false;
 	memcpy(temporary, path, length);
 	memcpy(temporary + length, ".XXXXXX", sizeof ".XXXXXX");
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd >= 0) {
-		good = write_all(fd, data, n) && fchmod(fd, 0666 & ~mask) == 0;
+		good = write_all(fd, data, n) && fchmod(fd, mode) == 0;
 		good = close(fd) == 0 && good;
 		good = good && rename(temporary, path) == 0;
 		error = errno;
@@ -66,14 +64,18 @@ static bool replace(const char *path, const void *data, size_t n)
 bool output_write(const char *path, const void *data, size_t n)
 {
 	char *target = realpath(path, NULL); /* through a link, to the file it names */
+	mode_t mask = umask(0), mode = 0666 & ~mask;
 	struct stat st;
 	bool good;
 
+	umask(mask);
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		mode = st.st_mode & 0777;
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		errno = EISDIR;
 		good = !S_ISDIR(st.st_mode) && write_through(path, data, n);
 	} else {
-		good = replace(target ? target : path, data, n);
+		good = replace(target ? target : path, data, n, mode);
 	}
 	free(target);
 	return good;

@@ -49,6 +49,7 @@ struct policy {
 
 	const struct net_rule *net_rule;
 	size_t nnet_rules;
+	bool net_incomplete; /* a faulty rule was left out: what the others reach together is not what is meant */
 	const char *const *credential; /* sorted */
 	size_t ncredentials;
 	const struct env_entry *env; /* sorted by name */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/parse.h"
+#include "compiler/visible.h"
 
 static const struct span nowhere;
 
@@ -41,7 +42,14 @@ void stranger(struct resolver *r, const struct node *n, const char *block, const
 	const char *meant = nearest(n->text, names);
 	struct diag *e;
 
-	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->name, "no statement of %s begins with '%s'", block, n->text);
+	if (strcmp(block, "env") == 0 || credential_looks_like(n->text) || (meant && strcmp(meant, "credentialEnv") == 0)) {
+		/* What stands here may be the name of a credential. */
+		e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->name, "no statement of %s begins with this word", block);
+		e->secret = true;
+	} else {
+		e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->name, "no statement of %s begins with '%s'", block,
+			       n->text);
+	}
 	if (meant) {
 		diag_note(r->diags, e, nowhere, "did you mean '%s'?", meant);
 		return;
@@ -125,7 +133,7 @@ static void resolve_statements(struct resolver *r, const struct node *first);
 
 static void resolve_include(struct resolver *r, const struct node *n)
 {
-	struct node *statements;
+	struct node *statements = NULL;
 	uint32_t file;
 
 	if (!r->loader->root) {
@@ -133,8 +141,11 @@ static void resolve_include(struct resolver *r, const struct node *n)
 		return;
 	}
 	file = loader_include(r->loader, n->at.file, n->name, n->text);
-	if (file && parse_statements(r->diags, file, &statements))
-		resolve_statements(r, statements);
+	if (!file)
+		return;
+	check_visible(r->diags, file);
+	parse_statements(r->diags, file, &statements);
+	resolve_statements(r, statements);
 }
 
 static void resolve_statement(struct resolver *r, const struct node *n)
@@ -238,6 +249,14 @@ static bool profile_name_valid(const char *name)
 	return n > 0 && n <= 64 && name[n] == '\0';
 }
 
+static const struct net_rule *first_allow(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		if (p->net_rule[i].allow)
+			return &p->net_rule[i];
+	return NULL;
+}
+
 bool resolver_finish(struct resolver *r)
 {
 	struct policy *p = r->policy;
@@ -247,14 +266,15 @@ bool resolver_finish(struct resolver *r)
 	finish_files(r);
 	p->net_rule = r->net_rule;
 	p->nnet_rules = r->nnet_rules;
+	p->net_incomplete = r->net_incomplete;
 	p->sys_rule = r->sys_rule;
 	p->nsys_rules = r->nsys_rules;
 	p->base_files = !r->base_files.at.file || strcmp(r->base_files.value, "none") != 0;
 	p->base_syscalls = !r->base_syscalls.at.file || strcmp(r->base_syscalls.value, "none") != 0;
-	if (r->network.at.file && p->nnet_rules)
+	if (r->network.at.file && first_allow(p))
 		diag_note(r->diags,
-			  diag_error(r->diags, CAVE_CONTRADICTION, r->network.at, "network false, beside network rules"),
-			  p->net_rule[0].at, "a rule is here");
+			  diag_error(r->diags, CAVE_CONTRADICTION, r->network.at, "network false, beside a grant"),
+			  first_allow(p)->at, "the grant is here");
 	else if (r->network_block.file && !p->nnet_rules && !r->diags->errors)
 		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
 	return r->diags->errors == 0;

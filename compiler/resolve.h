@@ -41,6 +41,7 @@ struct resolver {
 
 	struct scalar sandbox, network, children, base_files, base_syscalls;
 	struct span network_block;
+	bool net_incomplete; /* see struct policy */
 	struct net_rule *net_rule;
 	size_t nnet_rules, net_cap;
 	struct credential_use *credential;

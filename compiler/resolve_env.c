@@ -3,10 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cave/artefact.h"
+#include "bpf/artefact.h"
+#include "compiler/buffer.h"
 #include "compiler/resolve.h"
 
 static const struct span nowhere;
+
+/* Linux takes strings of 128 KiB (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h), the name counted. */
+enum { MAX_VALUE = 100000 };
+
 static const char *const env_statements[] = { "pass", "set", NULL };
 static const char workspace[] = { CAVE_ENV_WORKSPACE_BYTE, '\0' };
 static const char *const places[] = { "workspace", "tmp", "home", NULL };
@@ -83,7 +88,7 @@ static void add_variable(struct resolver *r, const char *name, const char *value
 
 static bool check_name(struct resolver *r, const char *name, struct span at)
 {
-	if (env_name_valid(name) && strlen(name) <= 255)
+	if (env_name_valid(name) && strlen(name) <= ARTEFACT_NAME_MAX)
 		return true;
 	diag_error(r->diags, CAVE_VALUE, at, "this is no name of an environment variable");
 	return false;
@@ -100,28 +105,37 @@ static void resolve_pass(struct resolver *r, const struct node *n)
 		add_variable(r, n->text, NULL, n->at);
 }
 
+/* What is wrong with "${…}" at `open`; NULL if it is the workspace. */
+static bool is_workspace(struct resolver *r, const char *open, struct span at)
+{
+	struct diag *e;
+
+	if (strncmp(open, "${workspace}", strlen("${workspace}")) == 0)
+		return true;
+	if (strncmp(open, "${tmp}", 6) == 0 || strncmp(open, "${home}", 7) == 0) {
+		unsupported(r, at, "the places ${tmp} and ${home} are");
+	} else {
+		e = diag_error(r->diags, CAVE_UNKNOWN_NAME, at, "this string names no known place");
+		diag_note(r->diags, e, nowhere, "the place is ${workspace}");
+	}
+	return false;
+}
+
 /* "${workspace}/x": places are replaced by their byte; NULL after an error was recorded. */
 static const char *expand(struct resolver *r, const char *text, struct span at)
 {
-	const char *out = "", *open, *close;
+	struct buffer out = { .arena = r->arena };
+	const char *open;
 
 	while ((open = strstr(text, "${"))) {
-		close = strchr(open, '}');
-		if (!close || strncmp(open, "${workspace}", 12) != 0) {
-			struct diag *e;
-
-			if (strncmp(open, "${tmp}", 6) == 0 || strncmp(open, "${home}", 7) == 0) {
-				unsupported(r, at, "the places ${tmp} and ${home} are");
-				return NULL;
-			}
-			e = diag_error(r->diags, CAVE_UNKNOWN_NAME, at, "this string names no known place");
-			diag_note(r->diags, e, nowhere, "the place is ${workspace}");
+		if (!is_workspace(r, open, at))
 			return NULL;
-		}
-		out = arena_printf(r->arena, "%s%.*s%c", out, (int)(open - text), text, CAVE_ENV_WORKSPACE_BYTE);
-		text = close + 1;
+		buffer_add(&out, text, (size_t)(open - text));
+		buffer_add(&out, workspace, 1);
+		text = open + strlen("${workspace}");
 	}
-	return arena_printf(r->arena, "%s%s", out, text);
+	buffer_add(&out, text, strlen(text) + 1);
+	return out.data;
 }
 
 static const char *value_of(struct resolver *r, const struct node *n)
@@ -141,7 +155,10 @@ static const char *value_of(struct resolver *r, const struct node *n)
 	meant = nearest(n->text, places);
 	if (meant)
 		diag_note(r->diags, e, nowhere, "did you mean the place '%s'?", meant);
-	diag_note(r->diags, e, nowhere, "write: \"%s\"", n->text);
+	if (strncmp(n->text, "workspace/", 10) == 0)
+		diag_note(r->diags, e, nowhere, "write: \"${workspace}%s\"", n->text + 9);
+	else
+		diag_note(r->diags, e, nowhere, "write: \"%s\"", n->text);
 	return NULL;
 }
 
@@ -151,6 +168,10 @@ static void resolve_set(struct resolver *r, const struct node *n)
 
 	if (!check_name(r, n->text, n->name) || !value)
 		return;
+	if (strlen(value) > MAX_VALUE) {
+		diag_error(r->diags, CAVE_VALUE, n->kids->at, "a value is at most %d bytes long", MAX_VALUE);
+		return;
+	}
 	if (strcmp(n->text, "PATH") == 0) {
 		/* The workspace's path is absolute. */
 		char *path = arena_strdup(r->arena, value);
@@ -219,6 +240,9 @@ void finish_env(struct resolver *r)
 			if (strcmp(r->env[i].name, r->policy->credential[j]) == 0)
 				refuse_secretly(r, CAVE_CONTRADICTION, r->env[i].at,
 						"this variable is a granted credential and set by env as well");
+	if (n + r->policy->ncredentials > ARTEFACT_ENV_MAX)
+		diag_error(r->diags, CAVE_VALUE, r->env[n - 1].at, "a profile names at most %d variables",
+			   ARTEFACT_ENV_MAX);
 	r->policy->env = r->env;
 	r->policy->nenv = n;
 }

@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cave/artefact.h"
+#include "bpf/artefact.h"
 #include "compiler/resolve.h"
+#include "compiler/system_set.h"
 
 static const struct span nowhere;
 static const char *const file_statements[] = { "read", "write", "execute", "deny", "shm", "base", "use", NULL };
 static const char *const file_places[] = { "workspace", "tmp", "home", "optional", "folder", NULL };
-
-enum { MAX_PATH = 4095 };
 
 /*
  * `path` without empty and "." elements; an absolute path keeps its leading slash.  *up is set if an element is
@@ -104,8 +103,8 @@ static bool check_path(struct resolver *r, const char *path, unsigned flags, str
 	if (strcmp(path, "/") == 0) {
 		e = diag_error(r->diags, CAVE_READ_ROOT, at, "this grants the whole machine");
 		diag_note(r->diags, e, nowhere, "name the folders that the tool needs");
-	} else if (strlen(path) > MAX_PATH) {
-		diag_error(r->diags, CAVE_VALUE, at, "this path is longer than %d bytes", MAX_PATH);
+	} else if (strlen(path) > ARTEFACT_PATH_MAX) {
+		diag_error(r->diags, CAVE_VALUE, at, "this path is longer than %d bytes", ARTEFACT_PATH_MAX);
 	} else if ((flags & CAVE_FILE_WRITE) && (flags & CAVE_FILE_RELATIVE) && strcmp(path, ".") == 0) {
 		e = diag_error(r->diags, CAVE_CONTRADICTION, at,
 			       "this write grant covers the artefact that binds the tool");
@@ -174,6 +173,12 @@ static void resolve_operand(struct resolver *r, const struct node *n, unsigned f
 	}
 	if (n->kind == N_WORD && !strchr(n->text, '/')) {
 		refuse_word(r, n);
+		return;
+	}
+	if (*n->text == '~' || strchr(n->text, '*')) {
+		diag_note(r->diags,
+			  diag_error(r->diags, CAVE_VALUE, n->at, "a path is taken as it stands: no ~, no wildcards"), nowhere,
+			  "grant the folder that holds the files");
 		return;
 	}
 	if (!*n->text || strstr(n->text, "${")) {
@@ -259,6 +264,9 @@ void finish_files(struct resolver *r)
 		else
 			r->file[n++] = r->file[i];
 	}
+	if (n + system_set_size > ARTEFACT_FILES_MAX)
+		diag_error(r->diags, CAVE_VALUE, r->file[n - 1].at, "a profile names at most %zu paths",
+			   ARTEFACT_FILES_MAX - system_set_size);
 	r->policy->file = r->file;
 	r->policy->nfiles = n;
 }

@@ -144,6 +144,7 @@ static bool arrives_later(struct resolver *r, const struct node *n)
 	for (const struct node *i = first; i; i = i->next)
 		if (i->kind == N_WITHIN) {
 			unsupported(r, i->name, "'within' is for grants by host name, which are");
+			r->net_incomplete = true;
 			return true;
 		}
 	return false;
@@ -224,8 +225,10 @@ static void resolve_rule(struct resolver *r, const struct node *n)
 	add_operands(r, &w, n, count);
 	add_clauses(r, &w, clause);
 	default_ports(r, &w, n);
-	if (w.failed)
+	if (w.failed) {
+		r->net_incomplete = true;
 		return;
+	}
 	w.rule.to = w.to;
 	w.rule.except = w.except;
 	w.rule.port = w.port;
@@ -261,9 +264,11 @@ void resolve_network(struct resolver *r, const struct node *statement)
 	}
 	r->network_block = statement->name;
 	for (const struct node *n = block->kids; n; n = n->next) {
-		if (n->kind == N_STRANGER)
-			stranger(r, n, "network", rule_names);
-		else
+		if (n->kind != N_STRANGER) {
 			resolve_rule(r, n);
+			continue;
+		}
+		stranger(r, n, "network", rule_names);
+		r->net_incomplete = true; /* it may be a misspelt denial */
 	}
 }

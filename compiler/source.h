@@ -20,6 +20,10 @@ struct source_file {
 	size_t size;
 	struct span included_from; /* the include that brought it in */
 	bool builtin; /* part of the compiler, not of the user's text */
+	bool hidden; /* no line of it is ever shown: it may hold secrets anywhere */
+	const uint32_t *start; /* of each line */
+	line_id *id; /* of each line; 0 if it is not in the table of lines */
+	size_t nlines;
 };
 
 /* A line that instructions can point at.  Entry 0 is the compiler's own. */
@@ -39,7 +43,10 @@ struct sources {
 
 void sources_init(struct sources *s, struct arena *a);
 
-/* Adds a file, shown as it is recorded; text and name must live in the arena.  Returns its number. */
+/*
+ * Adds a file, shown as it is recorded; text and name must live in the arena.  A byte-order mark is left out.
+ * Returns its number.
+ */
 uint32_t sources_add(struct sources *s, const char *name, const char *text, size_t size,
 		     struct span included_from, bool builtin);
 

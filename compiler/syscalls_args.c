@@ -16,6 +16,7 @@ struct args_row {
 
 /* Sorted by name. */
 static const struct args_row rows[] = {
+	{ "bind", { { "sockfd", ARG_INT }, { "addr", ARG_POINTER }, { "addrlen", ARG_INT } } },
 	{ "chmod", { { "pathname", ARG_POINTER }, { "mode", ARG_UINT } } },
 	/* the low 32 bits are the flags (kernel/fork.c), in this order on all three architectures */
 	{ "clone", { { "flags", ARG_UINT }, { "stack", ARG_POINTER } } },

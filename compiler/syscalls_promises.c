@@ -55,7 +55,7 @@ static const struct promise promises[] = {
 		"create_module", "query_module", "get_kernel_syms") },
 };
 
-static const char *const conditional[] = { "open", "openat", "creat", "fcntl", NULL };
+static const char *const conditional[] = { "open", "openat", "creat", "fcntl", "bind", NULL };
 
 /* Beside the group "metadata". */
 static const char *const like_metadata[] = { "truncate", NULL };

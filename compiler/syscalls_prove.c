@@ -591,6 +591,65 @@ static bool prove_holes(const struct proof *p)
 	return true;
 }
 
+static bool untellable(const struct proof *p, uint32_t lo, uint32_t hi)
+{
+	diag_error(p->diags, CAVE_PROOF_FAILED, nowhere,
+		   "the %s filter decides numbers from %" PRIu32 " to %" PRIu32 " by more than comparisons",
+		   p->rules->arch_name, lo, hi);
+	return false;
+}
+
+/*
+ * All numbers from lo to hi, followed from instruction `at` with the number in the accumulator: each comparison parts
+ * them, so that at a return one stands for all.
+ */
+static bool prove_range(const struct proof *p, size_t at, uint32_t lo, uint32_t hi)
+{
+	const struct sock_filter *f = &p->insn[at];
+	size_t then = at + 1 + f->jt, otherwise = at + 1 + f->jf;
+	uint64_t from = f->k; /* the first number that jumps */
+
+	switch (f->code) {
+	case BPF_RET | BPF_K: return prove_hole(p, lo);
+	case BPF_JMP | BPF_JA: return prove_range(p, at + 1 + f->k, lo, hi);
+	case BPF_JMP | BPF_JEQ | BPF_K:
+		if (f->k < lo || f->k > hi)
+			return prove_range(p, otherwise, lo, hi);
+		return prove_range(p, then, f->k, f->k) &&
+		       (f->k == lo || prove_range(p, otherwise, lo, f->k - 1)) &&
+		       (f->k == hi || prove_range(p, otherwise, f->k + 1, hi));
+	case BPF_JMP | BPF_JSET | BPF_K: /* without any of the bits no number is larger than all other bits */
+		return lo > ~f->k ? prove_range(p, then, lo, hi) : untellable(p, lo, hi);
+	case BPF_JMP | BPF_JGT | BPF_K: from++; break;
+	case BPF_JMP | BPF_JGE | BPF_K: break;
+	default: return untellable(p, lo, hi);
+	}
+	return (from <= lo || prove_range(p, otherwise, lo, hi < from ? hi : (uint32_t)from - 1)) &&
+	       (from > hi || prove_range(p, then, lo > from ? lo : (uint32_t)from, hi));
+}
+
+/* The rest of the numbers, four thousand million of them. */
+static bool prove_beyond(const struct proof *p)
+{
+	uint32_t a = 0;
+	size_t at = 0;
+
+	for (;; at++) {
+		const struct sock_filter *f = &p->insn[at];
+
+		if (f->code == (BPF_LD | BPF_W | BPF_ABS) && f->k == offsetof(struct seccomp_data, nr))
+			return prove_range(p, at + 1, BEYOND, UINT32_MAX);
+		if (BPF_CLASS(f->code) == BPF_RET)
+			return prove_hole(p, BEYOND);
+		if (f->code == (BPF_LD | BPF_W | BPF_ABS) && f->k == offsetof(struct seccomp_data, arch))
+			a = p->rules->arch;
+		else if (BPF_CLASS(f->code) == BPF_JMP)
+			at += BPF_OP(f->code) == BPF_JA ? f->k : jump_taken(f, a) ? f->jt : f->jf;
+		else
+			return untellable(p, BEYOND, UINT32_MAX);
+	}
+}
+
 /* Only the architecture may be looked at, so one number stands for all. */
 static bool prove_foreign(const struct proof *p, uint32_t arch)
 {
@@ -690,7 +749,7 @@ static bool prove_all(const struct proof *p)
 	for (size_t i = 0; i < p->rules->ncalls; i++)
 		if (!prove_call(p, &p->rules->call[i]))
 			return false;
-	return prove_holes(p) && prove_architectures(p);
+	return prove_holes(p) && prove_beyond(p) && prove_architectures(p);
 }
 
 bool syscalls_prove(struct diags *d, const struct sys_rules *rules,

@@ -416,6 +416,26 @@ static bool continues(int previous)
 	       previous == OR;
 }
 
+/* A block that is still open is closed here, so that all of it is looked at; the error is given once. */
+static int end_of_file(struct span *at, struct parser *p)
+{
+	*at = (struct span){ p->file, p->offset, p->offset };
+	if (!p->braces || p->parens)
+		return END;
+	if (!p->unclosed)
+		diag_error(p->diags, CAVE_SYNTAX, *at, "the file ends within a block: '}' is missing");
+	p->unclosed = p->failed = true;
+	return '}';
+}
+
+/* From a word that is followed by names of variables to the end of its statement. */
+static bool is_secret(bool before, int token)
+{
+	if (token == CREDENTIALS || token == PASS)
+		return true;
+	return before && token != NEWLINE && token != ';' && token != '}' && token != END;
+}
+
 static int cave_lex(CAVE_STYPE *value, struct span *at, struct parser *p)
 {
 	int token;
@@ -424,7 +444,7 @@ static int cave_lex(CAVE_STYPE *value, struct span *at, struct parser *p)
 		token = cave_scan(value, at, p->scanner);
 	} while (token == NEWLINE && (p->parens || continues(p->previous)));
 	if (token == END)
-		*at = (struct span){ p->file, p->offset, p->offset };
+		token = end_of_file(at, p);
 	p->parens += token == '(';
 	p->parens -= token == ')' && p->parens;
 	p->braces += token == '{';
@@ -434,6 +454,8 @@ static int cave_lex(CAVE_STYPE *value, struct span *at, struct parser *p)
 		p->failed = true;
 		token = END;
 	}
+	p->secret_before = p->secret;
+	p->secret = is_secret(p->secret, token);
 	p->previous = token;
 	return token;
 }
@@ -475,17 +497,21 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p)
 	yysymbol_kind_t token = yypcontext_token(context);
 	const struct span *at = yypcontext_location(context);
 	const char *wanted = expectation(p, context), *seen;
+	bool secret = p->secret || p->secret_before;
 
 	p->failed = true;
 	if (token == YYSYMBOL_BAD) /* the lexer has said it */
 		return 0;
-	if (token == YYSYMBOL_NEWLINE || token == YYSYMBOL_YYEOF)
+	if (secret && token != YYSYMBOL_NEWLINE && token != YYSYMBOL_YYEOF)
+		seen = "this";
+	else if (token == YYSYMBOL_NEWLINE || token == YYSYMBOL_YYEOF)
 		seen = yysymbol_name(token);
 	else
 		seen = arena_printf(p->arena, "'%.*s'", (int)(at->end - at->begin),
 				    p->diags->sources->file[at->file].text + at->begin);
 	diag_error(p->diags, CAVE_SYNTAX, *at, "%s is not expected here%s%s", seen, *wanted ? "; expected " : "",
-		   wanted);
+		   wanted)
+		->secret = secret;
 	return 0;
 }
 
@@ -493,10 +519,8 @@ bool parse_statements(struct diags *d, uint32_t file, struct node **out)
 {
 	struct parser p = { .diags = d, .arena = d->sources->arena, .file = file, .previous = NEWLINE };
 	const struct source_file *f = &d->sources->file[file];
-	size_t skip = f->size >= 3 && !memcmp(f->text, "\xef\xbb\xbf", 3) ? 3 : 0; /* a byte-order mark */
 
-	p.offset = (uint32_t)skip;
-	cave_scan_begin(&p, f->text + skip, f->size - skip);
+	cave_scan_begin(&p, f->text, f->size);
 	if (cave_parse(&p) != 0)
 		p.failed = true;
 	cave_scan_end(&p);

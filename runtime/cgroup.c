@@ -18,7 +18,7 @@
 
 static const char prefix[] = "cave-";
 
-enum { NAME_DIGITS = 16, EMPTY_TRIES = 200, EMPTY_WAIT_MS = 25 };
+enum { NAME_DIGITS = 16, MAKE_TRIES = 32, EMPTY_TRIES = 200, EMPTY_WAIT_MS = 25 };
 
 static bool unavailable(struct refusal *r, int error, const char *what, const char *path)
 {
@@ -153,7 +153,10 @@ static bool still_there(const struct cgroup *c)
 	       ours.st_ino == named.st_ino;
 }
 
-/* One try; an errno, or EAGAIN if it was swept away. */
+/*
+ * One try; an errno, or EAGAIN if another run was just looking at it or has swept it away.  Nobody else may open
+ * it: whoever holds its lock could make us wait.
+ */
 static int make_one(struct memory *m, struct cgroup *c)
 {
 	uint64_t random;
@@ -161,10 +164,10 @@ static int make_one(struct memory *m, struct cgroup *c)
 	if (getrandom(&random, sizeof random, 0) != sizeof random)
 		return errno;
 	c->name = memory_printf(m, "%s%016llx", prefix, (unsigned long long)random);
-	if (mkdirat(c->parent, c->name, 0755))
+	if (mkdirat(c->parent, c->name, 0700))
 		return errno;
 	c->fd = openat(c->parent, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (c->fd >= 0 && !flock(c->fd, LOCK_EX) && still_there(c))
+	if (c->fd >= 0 && !flock(c->fd, LOCK_EX | LOCK_NB) && still_there(c))
 		return 0;
 	if (c->fd >= 0)
 		close(c->fd);
@@ -193,7 +196,7 @@ bool cgroup_make(struct memory *m, struct cgroup *out, struct refusal *r)
 	if (!find_own(m, &c, r))
 		return false;
 	sweep(c.parent);
-	for (unsigned tries = 0; error == EAGAIN && tries < 8; tries++)
+	for (unsigned tries = 0; error == EAGAIN && tries < MAKE_TRIES; tries++)
 		error = make_one(m, &c);
 	if (error) {
 		close(c.parent);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loading programs needs libbpf, which would make every start slower: a helper does it, for those policies that
- * need it.  It gets three descriptors and answers on one of them (runtime/load_main.c).
+ * need it.  It gets four descriptors and answers on one of them (runtime/load_main.c).
  */
 #include "runtime/egress.h"
 
@@ -13,12 +13,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/env.h"
 #include "runtime/load_protocol.h"
+#include "runtime/privilege.h"
 
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
@@ -30,14 +30,6 @@ static bool helper_fails(struct refusal *r, int error, const char *what)
 {
 	return refuse_errno(r, CAVE_NETWORK_UNAVAILABLE, error,
 			    "the policy's network programs cannot be loaded; %s", what);
-}
-
-static bool has_capability(unsigned number)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
-
-	return !syscall(SYS_capget, &head, data) && data[number / 32].effective & 1u << number % 32;
 }
 
 /* bpf_prog_load() (kernel/bpf/syscall.c) asks for both, or for CAP_SYS_ADMIN in place of either. */
@@ -179,8 +171,9 @@ static bool load(struct memory *m, const struct artefact *a, const struct cgroup
 		return helper_fails(r, errno, "pipe2");
 	from[LOAD_ARTEFACT] = move_up(sealed_copy(a));
 	from[LOAD_CGROUP] = fcntl(c->fd, F_DUPFD_CLOEXEC, LOAD_FD_FIRST + LOAD_FDS);
+	from[LOAD_PARENT] = fcntl(c->parent, F_DUPFD_CLOEXEC, LOAD_FD_FIRST + LOAD_FDS);
 	from[LOAD_ANSWER] = move_up(answer[1]);
-	if (from[LOAD_ARTEFACT] < 0 || from[LOAD_CGROUP] < 0 || from[LOAD_ANSWER] < 0)
+	if (from[LOAD_ARTEFACT] < 0 || from[LOAD_CGROUP] < 0 || from[LOAD_PARENT] < 0 || from[LOAD_ANSWER] < 0)
 		ok = helper_fails(r, errno, "memfd_create");
 	else
 		ok = ask(path, from, answer[0], mask, env, r);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/kernel.h"
-#include "runtime/mountinfo.h"
+#include "runtime/place.h"
 
 enum { LL_ABI_REFER = 2, LL_ABI_TRUNCATE = 3, LL_ABI_NET = 4, LL_ABI_IOCTL = 5, LL_ABI_SCOPE = 6 };
 
@@ -26,7 +26,7 @@ struct preparation {
 	struct stat root; /* of "/" */
 	dev_t proc; /* the device of /proc; that of "/" if there is no /proc */
 	int folder; /* the artefact's; -1 until it is needed */
-	const char *artefact_path;
+	struct covered *writable; /* as files->writable, in the order of the policy */
 	struct mounts mounts; /* read when it is needed */
 	bool have_mounts;
 };
@@ -122,35 +122,51 @@ static bool add_rule(struct preparation *p, const struct grant *g)
 
 /* --- write grants --------------------------------------------------------------------------------- */
 
-/* A mount of the kernel's own file systems at or below `path`, or NULL. */
-static bool find_kernel_mount(struct preparation *p, const char *path, const char **point)
+static bool read_mounts(struct preparation *p)
 {
-	int error;
+	int error = p->have_mounts ? 0 : mountinfo_read(p->memory, &p->mounts);
 
-	*point = NULL;
-	if (!p->have_mounts) {
-		error = mountinfo_read(p->memory, &p->mounts);
-		if (error)
-			return refuse_errno(p->refusal, CAVE_FAILED, error, "/proc/self/mountinfo");
-		p->have_mounts = true;
-	}
-	for (size_t i = 0; i < p->mounts.n; i++)
-		if (mount_is_kernel(p->mounts.mount[i].type) &&
-		    path_within(p->mounts.mount[i].point, path))
-			*point = p->mounts.mount[i].point;
+	if (error)
+		return refuse_errno(p->refusal, CAVE_FAILED, error, "/proc/self/mountinfo");
+	p->have_mounts = true;
 	return true;
 }
 
-static bool covers_artefact(struct preparation *p, const struct grant *g, const char *path)
+/* A mount of the kernel's own file systems at or below `path`, or NULL. */
+static const char *kernel_mount(const struct mounts *mounts, const char *path)
 {
+	for (size_t i = 0; i < mounts->n; i++)
+		if (mount_is_kernel(mounts->mount[i].type) && path_within(mounts->mount[i].point, path))
+			return mounts->mount[i].point;
+	return NULL;
+}
+
+/* The path that leads to the policy file; NULL if none does, as to one that was deleted or is in memory only. */
+static const char *artefact_path(struct preparation *p)
+{
+	char *path = path_of(p->memory, p->request->artefact_fd);
+	struct stat st, named;
+
+	if (!path || fstat(p->request->artefact_fd, &st) || stat(path, &named))
+		return NULL;
+	return st.st_dev == named.st_dev && st.st_ino == named.st_ino ? path : NULL;
+}
+
+/* True also where it cannot be told. */
+static bool covers_artefact(struct preparation *p, const struct grant *g, const struct covered *folder)
+{
+	int fd = p->request->artefact_fd;
+	struct place place;
+	const char *path;
 	struct stat st;
 
-	if (!fstat(p->request->artefact_fd, &st) && st.st_dev == g->st.st_dev &&
-	    st.st_ino == g->st.st_ino)
+	if (fstat(fd, &st) || (st.st_dev == g->st.st_dev && st.st_ino == g->st.st_ino))
 		return true;
-	if (!p->artefact_path)
-		p->artefact_path = path_of(p->memory, p->request->artefact_fd);
-	return S_ISDIR(g->st.st_mode) && (!p->artefact_path || path_within(p->artefact_path, path));
+	if (!S_ISDIR(g->st.st_mode) || !st.st_nlink)
+		return false;
+	path = artefact_path(p);
+	return !path || !place_of(p->memory, &p->mounts, fd, path, &place) ||
+	       place_covered(&p->mounts, &place, folder);
 }
 
 /* A folder or file that the private mount namespace must leave writable. */
@@ -159,17 +175,20 @@ static bool add_writable(struct preparation *p, const struct grant *g)
 	const char *path = path_of(p->memory, g->fd), *point;
 	struct files *f = p->files;
 	size_t at = f->nwritable;
+	struct covered *covered = &p->writable[at];
 
-	if (!path)
+	if (!read_mounts(p))
+		return false;
+	covered->path = path;
+	if (!path || !place_of(p->memory, &p->mounts, g->fd, path, &covered->place))
 		return refuse(p->refusal, CAVE_FAILED, "the write grant %s has no path that can be known",
 			      shown(p, g));
-	if (!find_kernel_mount(p, path, &point))
-		return false;
+	point = kernel_mount(&p->mounts, path);
 	if (is_kernel_file(g->fd) || point)
 		return refuse(p->refusal, CAVE_FAILED,
 			      "the write grant %s reaches %s, a file system of the kernel", shown(p, g),
 			      point ? point : path);
-	if (covers_artefact(p, g, path))
+	if (covers_artefact(p, g, covered))
 		return refuse(p->refusal, CAVE_FAILED,
 			      "the write grant %s covers the policy itself, which binds the tool", shown(p, g));
 	/* Shorter paths first: what lies in a folder is put in place after the folder. */
@@ -195,7 +214,7 @@ static bool add_own(struct preparation *p, const struct grant *g, const char *pa
 	if (g->flags & CAVE_FILE_WRITE)
 		return refuse(p->refusal, CAVE_FAILED,
 			      "the write grant %s reaches /proc, a file system of the kernel", shown(p, g));
-	p->files->own[p->files->nown++] = (struct own_path){ path, folder_rights(g) };
+	p->files->own[p->files->nown++] = (struct own_path){ path, folder_rights(g), g->flags & CAVE_FILE_OPTIONAL };
 	return true;
 }
 
@@ -216,13 +235,21 @@ static const char *own_place(struct preparation *p, const struct grant *g)
 
 /* --- one grant ------------------------------------------------------------------------------------ */
 
-/* What the tool may write it may not execute: those mounts are noexec, and without them it is the same. */
+/*
+ * What the tool may write it may not execute: those mounts are noexec, and without them, or through another mount
+ * of the same folder, it is the same.  True also where it cannot be told.
+ */
 static bool is_writable(struct preparation *p, const struct grant *g)
 {
 	const char *path = p->files->nwritable ? path_of(p->memory, g->fd) : NULL;
+	struct place place;
 
-	for (size_t i = 0; path && i < p->files->nwritable; i++)
-		if (path_within(path, p->files->writable[i].path))
+	if (!p->files->nwritable)
+		return false;
+	if (!path || !place_of(p->memory, &p->mounts, g->fd, path, &place))
+		return true;
+	for (size_t i = 0; i < p->files->nwritable; i++)
+		if (place_covered(&p->mounts, &place, &p->writable[i]))
 			return true;
 	return false;
 }
@@ -307,16 +334,17 @@ static bool add_grant(struct preparation *p, struct grant *g, int base)
 
 static bool artefact_folder(struct preparation *p)
 {
-	char *path, *slash;
+	const char *path, *slash;
 
 	if (p->folder >= 0)
 		return true;
-	path = path_of(p->memory, p->request->artefact_fd);
-	slash = path ? strrchr(path, '/') : NULL;
-	if (slash) {
-		slash[slash == path] = 0;
-		p->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	}
+	path = artefact_path(p);
+	if (!path)
+		return refuse(p->refusal, CAVE_FAILED,
+			      "the policy has paths that are relative to its file, and no path leads to that file");
+	slash = strrchr(path, '/');
+	p->folder = open(memory_string(p->memory, path, slash == path ? 1 : (size_t)(slash - path)),
+			 O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (p->folder < 0)
 		return refuse_errno(p->refusal, CAVE_FAILED, errno, "cannot open the policy's folder");
 	return true;
@@ -386,6 +414,7 @@ bool files_prepare(struct memory *m, const struct files_request *request, struct
 	bool ok;
 
 	f.writable = MEMORY_ARRAY(m, n + 1, struct writable);
+	p.writable = MEMORY_ARRAY(m, n + 1, struct covered);
 	f.own = MEMORY_ARRAY(m, n + 1, struct own_path);
 	if (stat("/", &p.root))
 		return refuse_errno(r, CAVE_FAILED, errno, "/");

@@ -26,6 +26,7 @@ struct writable {
 struct own_path {
 	const char *path;
 	uint64_t rights; /* if it is a folder; a file gets READ_FILE */
+	bool optional;
 };
 
 struct files {

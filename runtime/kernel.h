@@ -67,6 +67,17 @@ struct k_open_how {
 	uint64_t flags, mode, resolve;
 };
 
+/* include/uapi/linux/stat.h; the number of the mount came with Linux 5.8. */
+#define K_STATX_MNT_ID 0x1000u
+
+struct k_statx {
+	uint32_t mask;
+	uint8_t before[132];
+	uint32_t device_major, device_minor;
+	uint64_t mount_id;
+	uint8_t after[104];
+};
+
 /* include/uapi/linux/sched.h */
 #define K_CLONE_CLEAR_SIGHAND 0x100000000ULL
 #define K_CLONE_INTO_CGROUP 0x200000000ULL

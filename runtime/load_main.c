@@ -2,7 +2,7 @@
 /*
  * cave-load: loads the egress programs of an artefact and attaches them to a control group.
  *
- * Started by caverun with three descriptors (runtime/load_protocol.h).  Answers in one sentence and ends; the
+ * Started by caverun with its descriptors (runtime/load_protocol.h).  Answers in one sentence and ends; the
  * programs live as long as the group.
  */
 #include <bpf/bpf.h>
@@ -167,15 +167,57 @@ static uint32_t id_of(int program)
 	return bpf_obj_get_info_by_fd(program, &info, &size) ? 0 : info.id;
 }
 
+enum { EFFECTIVE_MAX = 2048 }; /* BPF_CGROUP_MAX_PROGS (kernel/bpf/cgroup.c) for each of 32 levels */
+
+struct attached {
+	uint32_t id[EFFECTIVE_MAX];
+	uint32_t n;
+};
+
+static void query(int cgroup, size_t i, uint32_t how, struct attached *out)
+{
+	uint32_t flags;
+
+	out->n = EFFECTIVE_MAX;
+	if (bpf_prog_query(cgroup, hooks[i].attach, how, &flags, out->id, &out->n))
+		answer(errno, "cannot ask what is attached to %s", hooks[i].section);
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* What was asked for is not what counts: the group must hold this program on this hook, and no other. */
 static void verify(size_t i, int program)
 {
-	uint32_t ids[8] = { 0 }, flags, n = sizeof ids / sizeof *ids, id = id_of(program);
+	struct attached own;
+	uint32_t id = id_of(program);
 
-	if (bpf_prog_query(LOAD_FD_FIRST + LOAD_CGROUP, hooks[i].attach, 0, &flags, ids, &n))
-		answer(errno, "cannot ask what is attached to %s", hooks[i].section);
-	if (n != 1 || !id || ids[0] != id)
-		answer(EBADE, "%s holds %u programs in place of the policy's one", hooks[i].section, n);
+	query(LOAD_FD_FIRST + LOAD_CGROUP, i, 0, &own);
+	if (own.n != 1 || !id || own.id[0] != id)
+		answer(EBADE, "%s holds %u programs in place of the policy's one", hooks[i].section, own.n);
+}
+
+/*
+ * What binds the caller must bind the tool: a program that is attached with BPF_F_ALLOW_OVERRIDE is passed over
+ * in a group that has one of its own (compute_effective_progs(), kernel/bpf/cgroup.c).
+ */
+static void verify_inherited(size_t i, int program)
+{
+	struct attached callers, tools;
+
+	query(LOAD_FD_FIRST + LOAD_PARENT, i, BPF_F_QUERY_EFFECTIVE, &callers);
+	query(LOAD_FD_FIRST + LOAD_CGROUP, i, BPF_F_QUERY_EFFECTIVE, &tools);
+	if (callers.n < EFFECTIVE_MAX)
+		callers.id[callers.n++] = id_of(program);
+	qsort(callers.id, callers.n, sizeof *callers.id, ascending);
+	qsort(tools.id, tools.n, sizeof *tools.id, ascending);
+	if (callers.n != tools.n || memcmp(callers.id, tools.id, tools.n * sizeof *tools.id))
+		answer(EBADE, "a program on %s that binds the caller would not bind the tool; attach it to the "
+			      "caller's group with 'multi' in place of 'override'", hooks[i].section);
 }
 
 int main(void)
@@ -193,6 +235,8 @@ int main(void)
 		attach(i, program[i]);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 		verify(i, program[i]);
+	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+		verify_inherited(i, program[i]);
 	load_info_close(&info);
 	answer(0, LOAD_OK);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -75,11 +76,11 @@ static char *field(char **line)
 /* 36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue */
 static bool parse_line(char *line, struct mount *out)
 {
-	char *root, *point, *options, *f;
+	char *id, *device, *root, *point, *options, *f;
 
+	id = field(&line);
 	field(&line);
-	field(&line);
-	field(&line);
+	device = field(&line);
 	root = field(&line);
 	point = field(&line);
 	options = field(&line);
@@ -92,7 +93,7 @@ static bool parse_line(char *line, struct mount *out)
 	field(&line);
 	unescape(root);
 	unescape(point);
-	*out = (struct mount){ root, point, options, f, field(&line) };
+	*out = (struct mount){ strtoull(id, NULL, 10), device, root, point, options, f, field(&line) };
 	return true;
 }
 

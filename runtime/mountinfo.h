@@ -4,10 +4,13 @@
 #define CAVE_RUNTIME_MOUNTINFO_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "runtime/memory.h"
 
 struct mount {
+	uint64_t id;
+	const char *device; /* "8:1" */
 	const char *root; /* the part of the file system that is mounted */
 	const char *point;
 	const char *options; /* of the mount: "rw,nosuid" */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/arch.h"
@@ -51,6 +52,15 @@ static bool load(struct plan *p, int fd, const char *path, struct refusal *r)
 		return refuse(r, CAVE_FAILED, "the policy %s has no syscall filter for %s", path,
 			      artefact_arch_name(ARCH_FILTER));
 	return true;
+}
+
+/* An exec by a process whose ids differ clears the parent-death signal (begin_new_exec(), fs/exec.c). */
+static bool check_ids(struct refusal *r)
+{
+	if (getuid() == geteuid() && getgid() == getegid())
+		return true;
+	return refuse(r, CAVE_FAILED,
+		      "the real and the effective user or group of caverun differ: the tool would outlive it");
 }
 
 static bool check_host(struct plan *p, struct refusal *r)
@@ -115,18 +125,24 @@ static bool canonical(struct memory *m, const char *what, const char *path, int 
 
 /*
  * Where a write grant is put in place anew, the caller's own directory must be entered again by its path, or
- * the tool would stand on the read-only mount beneath.
+ * the tool would stand on the read-only mount beneath.  One that / does not lead to (its mount was detached, or it
+ * is another namespace's) is on a mount that stays writable: the kernel says "(unreachable)" in place of its root.
  */
 static bool find_cwd(struct plan *p, const struct options *o, struct refusal *r)
 {
 	char cwd[PATH_MAX];
+	long n;
 
 	if (o->chdir)
 		return canonical(&p->memory, "--chdir", o->chdir, O_DIRECTORY, &p->cwd, r);
-	if (p->workspace.path)
-		p->cwd = p->workspace.path;
-	else if (p->files.nwritable && getcwd(cwd, sizeof cwd) && *cwd == '/')
-		p->cwd = memory_printf(&p->memory, "%s", cwd);
+	p->cwd = p->workspace.path;
+	if (p->cwd)
+		return true;
+	n = syscall(SYS_getcwd, cwd, sizeof cwd);
+	if (n > 0 && *cwd != '/')
+		return refuse(r, CAVE_FAILED, "/ does not lead to the current directory: name another with --chdir");
+	if (n > 0 && p->files.nwritable)
+		p->cwd = memory_string(&p->memory, cwd, (size_t)n);
 	return true;
 }
 
@@ -165,7 +181,7 @@ bool plan_make(const struct options *o, const struct descriptors *d, char *const
 
 	if (fd < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot open the policy %s", o->policy);
-	ok = load(&p, fd, o->policy, r) && env_check(&p.memory, &p.artefact, r) && check_host(&p, r) &&
+	ok = load(&p, fd, o->policy, r) && env_check(&p.memory, &p.artefact, r) && check_ids(r) && check_host(&p, r) &&
 	     resolve(&p, o, fd, environment, r);
 	close(fd);
 	if (ok)

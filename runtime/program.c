@@ -95,6 +95,7 @@ struct words {
 	char *word[16];
 	size_t n;
 	const char *path; /* what to execute: word[0], or where env would find it */
+	int error; /* of seeking it, if that failed; else 0 */
 };
 
 static bool add_word(struct words *w, char *word)
@@ -122,7 +123,6 @@ static const char *resolve_env(struct memory *m, struct words *w, const char *se
 {
 	struct words rest = { .n = 0 };
 	char *argument = w->word[1];
-	int error;
 
 	if (!argument)
 		return "its #! line names no program after env";
@@ -134,7 +134,7 @@ static const char *resolve_env(struct memory *m, struct words *w, const char *se
 	}
 	if (*rest.word[0] == '-' || strchr(rest.word[0], '='))
 		return "its #! line gives env an option or a variable: use env { set … } of the profile";
-	rest.path = locate(m, rest.word[0], search, &error);
+	rest.path = locate(m, rest.word[0], search, &w->error);
 	if (!rest.path)
 		return "the program that its #! line gives to env is not found in PATH";
 	*w = rest;
@@ -186,8 +186,9 @@ static char **script_argv(struct memory *m, const struct words *w, const char *p
 	return out;
 }
 
+/* Returns what is wrong with it; *error is what a shell would make of it. */
 static const char *follow_script(struct memory *m, struct program *p, const char *head, size_t n,
-				 const char *search)
+				 const char *search, int *error)
 {
 	struct words w = { .n = 0 };
 	const char *fault = parse_line(m, head, n, &w);
@@ -196,8 +197,10 @@ static const char *follow_script(struct memory *m, struct program *p, const char
 		fault = "too many #! lines lead from one to the next";
 	if (!fault && is_env(w.word[0]))
 		fault = resolve_env(m, &w, search);
-	if (fault)
+	if (fault) {
+		*error = w.error ? w.error : ENOEXEC;
 		return fault;
+	}
 	p->script[p->nscripts++] = p->path;
 	p->argv = script_argv(m, &w, p->path, p->argv);
 	p->path = w.path;
@@ -261,15 +264,16 @@ static bool examine(struct memory *m, struct program *p, const char *search, boo
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot read %s", p->path);
 	if (fd < 0)
 		return refuse_program(r, EACCES, p->path, "it must be readable as well");
+	error = ENOEXEC;
 	n = read(fd, head, sizeof head);
 	*done = n < 2 || head[0] != '#' || head[1] != '!';
 	if (n < 0)
 		fault = "it cannot be read";
 	else
 		fault = *done ? parse_elf(m, fd, head, (size_t)n, p) :
-				follow_script(m, p, head, (size_t)n, search);
+				follow_script(m, p, head, (size_t)n, search, &error);
 	close(fd);
-	return fault ? refuse_program(r, ENOEXEC, p->path, fault) : true;
+	return fault ? refuse_program(r, error, p->path, fault) : true;
 }
 
 bool program_find(struct memory *m, char *const *argv, const char *script, const char *search,

@@ -10,23 +10,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/arch.h"
+#include "runtime/privilege.h"
 #include "runtime/spawn_child.h"
 
 enum { STACK = 16384, LL_ABI_TRUNCATE = 3, LL_ABI_SCOPE = 6 };
-
-/* True if this process may make a mount namespace without a user namespace. */
-static bool may_mount(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
-
-	return !syscall(SYS_capget, &head, data) && data[0].effective & 1u << CAP_SYS_ADMIN;
-}
 
 static uint64_t clone_flags(enum child_mode mode)
 {
@@ -116,12 +107,30 @@ static const char *needs_mounts(const struct plan *p)
 	return NULL;
 }
 
-/* The step could fail for want of a namespace alone; ESTALE is a write grant that changed while we looked. */
+/*
+ * The step failed for want of a namespace.  Anything else refuses the start: a write grant that changed while we
+ * looked, or a shortage of memory, must not be a way to a weaker sandbox.
+ */
 static bool is_namespace_failure(const struct child *c)
 {
-	return c->mode != CHILD_PLAIN && c->error && c->error != ESTALE &&
-	       (c->step == spawn_step_clone || c->step == spawn_step_ids ||
-		c->step == spawn_step_mounts);
+	if (c->mode == CHILD_PLAIN)
+		return false;
+	/* Paths of the caller's play a part there, which others may have made unreachable. */
+	if (c->step == spawn_step_copy || c->step == spawn_step_attach)
+		return c->error == EPERM || c->error == ENOSYS;
+	if (c->step != spawn_step_clone && c->step != spawn_step_ids && c->step != spawn_step_mounts)
+		return false;
+	switch (c->error) {
+	case EPERM: /* not permitted, by the kernel or a security module */
+	case EACCES:
+	case ENOSPC: /* a limit of namespaces or mounts: clone(2), user_namespaces(7) */
+	case EUSERS:
+	case EINVAL: /* not built in; or / is no mount point, as in a chroot */
+	case ENOSYS: /* mount_setattr() before Linux 5.12 */
+		return true;
+	default:
+		return false;
+	}
 }
 
 static bool fall_back(struct child *c, struct refusal *r)
@@ -197,7 +206,7 @@ static bool start_on_stack(struct child *c, int cgroup, pid_t *out, struct refus
 
 bool spawn(const struct plan *plan, int cgroup, const sigset_t *mask, pid_t *out, struct refusal *r)
 {
-	struct child c = { .plan = plan, .mode = may_mount() ? CHILD_MOUNTS : CHILD_USERNS,
+	struct child c = { .plan = plan, .mode = has_capability(CAP_SYS_ADMIN) ? CHILD_MOUNTS : CHILD_USERNS,
 			   .mask = *mask, .parent = getpid(), .uid = geteuid(), .gid = getegid() };
 	int dumpable = plan->user ? prctl(PR_GET_DUMPABLE) : 0;
 	bool ok;

@@ -21,7 +21,9 @@
 
 const char spawn_step_clone[] = "clone3";
 const char spawn_step_ids[] = "mapping its ids into a user namespace";
+const char spawn_step_copy[] = "copying the mounts of its write grants";
 const char spawn_step_mounts[] = "making its mounts read-only";
+const char spawn_step_attach[] = "putting its write grants in place";
 const char spawn_step_execve[] = "execve";
 
 #define SYS6(nr, a, b, c, d, e, f)                                                                 \
@@ -133,22 +135,34 @@ static long attach_tree(const struct writable *w, int tree)
 	return error;
 }
 
-/*
- * Everything read-only but the write grants.  MS_PRIVATE in the same call: without it these mounts would show
- * on the host, and the host's later ones here, writable.
- */
-static long make_mounts(struct child *c)
+/* While everything is writable still. */
+static long clone_trees(struct child *c)
 {
 	const struct files *f = &c->plan->files;
 	long error = 0;
 
+	for (size_t i = 0; i < f->nwritable && c->mode != CHILD_PLAIN && !error; i++)
+		error = clone_tree(&f->writable[i], &c->tree[i]);
+	return error;
+}
+
+/*
+ * Everything read-only.  MS_PRIVATE in the same call: without it these mounts would show on the host, and the
+ * host's later ones here, writable.
+ */
+static long make_read_only(struct child *c)
+{
 	if (c->mode == CHILD_PLAIN)
 		return 0;
-	for (size_t i = 0; i < f->nwritable && !error; i++)
-		error = clone_tree(&f->writable[i], &c->tree[i]);
-	if (!error)
-		error = set_attributes(AT_FDCWD, "/", 0, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID);
-	for (size_t i = 0; i < f->nwritable && !error; i++)
+	return set_attributes(AT_FDCWD, "/", 0, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID);
+}
+
+static long attach_trees(struct child *c)
+{
+	const struct files *f = &c->plan->files;
+	long error = 0;
+
+	for (size_t i = 0; i < f->nwritable && c->mode != CHILD_PLAIN && !error; i++)
 		error = attach_tree(&f->writable[i], c->tree[i]);
 	return error;
 }
@@ -218,7 +232,7 @@ static long add_own_rule(const struct own_path *own, int ruleset)
 	struct ll_path_beneath_attr attr = { .allowed_access = own->rights };
 	long error, fd = SYS4(SYS_openat2, AT_FDCWD, own->path, &how, sizeof how);
 
-	if (fd == -ELOOP || fd == -ENOENT)
+	if (fd == -ELOOP || (own->optional && (fd == -ENOENT || fd == -ENOTDIR || fd == -EACCES)))
 		return 0;
 	if (fd < 0)
 		return fd;
@@ -233,18 +247,21 @@ static long add_own_rule(const struct own_path *own, int ruleset)
 	return error;
 }
 
-/* After the mounts: a process under Landlock may not move any.  /proc/self is this process only from here. */
-static long restrict_files(struct child *c)
+/* /proc/self is this process only from here. */
+static long add_own_rules(struct child *c)
 {
 	const struct files *f = &c->plan->files;
+	long error = 0;
 
-	for (size_t i = 0; i < f->nown; i++) {
-		long error = add_own_rule(&f->own[i], f->ruleset);
+	for (size_t i = 0; i < f->nown && !error; i++)
+		error = add_own_rule(&f->own[i], f->ruleset);
+	return error;
+}
 
-		if (error)
-			return error;
-	}
-	return SYS2(SYS_landlock_restrict_self, f->ruleset, 0);
+/* After the mounts: a process under Landlock may not move any. */
+static long restrict_files(struct child *c)
+{
+	return SYS2(SYS_landlock_restrict_self, c->plan->files.ruleset, 0);
 }
 
 /*
@@ -315,16 +332,26 @@ static long execute(struct child *c)
 		    word[1], word[2]);
 }
 
+/* An execve that the kernel has made does not come back; a filter can give any answer, 0 as well. */
+static long not_executed(struct child *c)
+{
+	(void)c;
+	return -EPROTO;
+}
+
 static const struct {
 	const char *name;
 	long (*run)(struct child *);
 } steps[] = {
 	{ spawn_step_ids, map_ids },
-	{ spawn_step_mounts, make_mounts },
+	{ spawn_step_copy, clone_trees },
+	{ spawn_step_mounts, make_read_only },
+	{ spawn_step_attach, attach_trees },
 	{ "entering its directory", enter_directory },
 	{ "opening its devices anew", reopen_devices },
 	{ "changing the user", change_user },
 	{ "no_new_privs", set_no_new_privs },
+	{ "opening what it is granted in /proc/self", add_own_rules },
 	{ "landlock_restrict_self", restrict_files },
 	{ "dropping capabilities", drop_capabilities },
 	{ "the parent-death signal", die_with_parent },
@@ -332,6 +359,7 @@ static const struct {
 	{ "the signal mask", restore_signals },
 	{ "seccomp", set_filter },
 	{ spawn_step_execve, execute },
+	{ "the policy's filter answered execve in the kernel's place", not_executed },
 };
 
 void child_run(void *shared)

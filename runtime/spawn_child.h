@@ -36,7 +36,7 @@ struct child {
 };
 
 /* Names of steps after which a start without a mount namespace can be tried. */
-extern const char spawn_step_clone[], spawn_step_ids[], spawn_step_mounts[];
+extern const char spawn_step_clone[], spawn_step_ids[], spawn_step_copy[], spawn_step_mounts[], spawn_step_attach[];
 extern const char spawn_step_execve[];
 
 /* Runs in the child; never returns. */

@@ -3,12 +3,14 @@
 #include "runtime/user.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "runtime/mountinfo.h"
+#include "runtime/privilege.h"
 
 /* Cuts the next `separator`-terminated piece off *text; NULL at its end. */
 static char *piece(char **text, char separator)
@@ -103,6 +105,9 @@ bool user_find(struct memory *m, const char *name, struct user *out, struct refu
 	error = proc_read(m, "/etc/group", &text);
 	if (error)
 		return refuse_errno(r, CAVE_FAILED, error, "--user: cannot read /etc/group");
+	/* The parent-death signal is sent with our credentials (kernel/signal.c, check_kill_permission()). */
+	if (u.uid != geteuid() && !has_capability(CAP_KILL))
+		return refuse(r, CAVE_FAILED, "--user: without CAP_KILL the tool would outlive a caverun that is killed");
 	find_groups(m, text, &u);
 	*out = u;
 	return true;

@@ -8,8 +8,8 @@
 
 #include "runtime/report.h"
 
-/* Faults of our own must end us, not wait in a queue; SIGPIPE comes with EPIPE. */
-static const int not_waited[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPIPE };
+/* Faults of our own must end us, not wait in a queue. */
+static const int not_waited[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
 static void waited(sigset_t *set)
 {
@@ -73,12 +73,23 @@ static bool reap(pid_t tool, int *status)
 }
 
 /*
- * A signal that the terminal sent (SI_KERNEL) has reached the tool as well, which is of the same process group;
- * one that was sent to us alone is meant for the tool.
+ * What the terminal sends to its whole foreground group (drivers/tty/tty_jobctrl.c, n_tty.c), and so to the tool
+ * as well.  Everything else that comes from the kernel, an alarm() that was set before we were executed or a limit
+ * of processor time, comes to us alone.
  */
+static bool reached_tool(const siginfo_t *info)
+{
+	static const int terminal[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGWINCH, SIGCONT, SIGTTIN, SIGTTOU };
+
+	for (size_t i = 0; info->si_code == SI_KERNEL && i < sizeof terminal / sizeof *terminal; i++)
+		if (info->si_signo == terminal[i])
+			return true;
+	return false;
+}
+
 static void pass_on(pid_t tool, const siginfo_t *info)
 {
-	if (info->si_code != SI_KERNEL)
+	if (!reached_tool(info))
 		kill(tool, info->si_signo);
 }
 

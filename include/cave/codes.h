@@ -44,6 +44,7 @@ enum cave_code {
 #define X(symbol, spelling) CAVE_##symbol,
 	CAVE_CODES(X)
 #undef X
+	CAVE_CODE_COUNT
 };
 
 /* The spelling of `code`; "" for CAVE_OK. */

@@ -181,10 +181,10 @@ profile p { network { allow tcp ::ffff:192.0.2.1 port 80 } }
 END
 
 # --- C13 to C15: the whole world in pieces
-among "2:3:$unbounded" 'allow tcp any port 443'
-among "2:3:$unbounded" 'allow tcp 0.0.0.0/0 port 443'
-among "2:3:$unbounded" 'allow tcp ::/0 port 443'
-among "2:3:$unbounded" 'allow tcp 0.0.0.0/0 except 192.0.2.0/24 port 443'
+in_network "2:13:$unbounded" 'allow tcp any port 443'
+in_network "2:13:$unbounded" 'allow tcp 0.0.0.0/0 port 443'
+in_network "2:13:$unbounded" 'allow tcp ::/0 port 443'
+in_network "2:13:$unbounded" 'allow tcp 0.0.0.0/0 except 192.0.2.0/24 port 443'
 among "2:3:$unbounded" 'allow udp { 0.0.0.0/1, 128.0.0.0/1 } port 443'
 among "2:3:$unbounded" 'allow tcp 64:ff9b::/96 port 443'
 among "2:3:$unbounded" 'allow tcp 2002::/16 port 443'
@@ -208,6 +208,26 @@ accepted "a public /12: 2^20 addresses" <<'END'
 profile p { network { allow tcp 20.0.0.0/12 port 443 } }
 END
 among "2:3:$unbounded" 'allow tcp { 20.0.0.0/12, 8.8.8.8 } port 443'
+
+# --- a rule that is left out is one error, and no false ones
+refused "a faulty denial" "3:8:$value" <<'END'
+profile p { network {
+  allow tcp 100.64.0.0/10 port 443
+  deny 100.100.100.200/33
+} }
+END
+refused "a misspelt denial" "3:3:$unknown" <<'END'
+profile p { network {
+  allow tcp 100.64.0.0/10 port 443
+  denny 100.100.100.200
+} }
+END
+refused "a faulty grant that names an address alone" "3:41:$value" <<'END'
+profile p { network {
+  allow tcp 100.64.0.0/10 port 443
+  allow tcp 100.100.100.200 port { 443, 0 }
+} }
+END
 
 # --- what would undo a promise
 in_profile "2:20:$contradiction" 'syscalls { allow io_uring_setup }'

@@ -176,6 +176,9 @@ static void bad_records(void)
 	one_record("a workspace byte unflagged", CAVE_RECORD_ENV_SET, 0, "A\0\001", 3, "holds no value");
 	one_record("a path with NUL", CAVE_RECORD_FILE, 1, "/a\0b", 4, "holds no path");
 	one_record("a path with a newline", CAVE_RECORD_FILE, 1, "/a\nb", 4, "holds no path");
+	one_record("a path that goes up", CAVE_RECORD_FILE, 1, "/a/../b", 7, "has a '..'");
+	one_record("at its end", CAVE_RECORD_FILE, 1, "/proc/self/..", 13, "has a '..'");
+	one_record("at its beginning", CAVE_RECORD_FILE, 9, "../a", 4, "has a '..'");
 	one_record("write without read", CAVE_RECORD_FILE, CAVE_FILE_WRITE, "/a", 2, "flags 0x2");
 	one_record("an unknown file flag", CAVE_RECORD_FILE, 0x41, "/a", 2, "flags 0x41");
 	one_record("a relative path unflagged", CAVE_RECORD_FILE, 1, "a", 1, "disagree");

@@ -4,6 +4,7 @@
  * is unbounded, and what else is refused of a finished set.
  */
 #include <stdlib.h>
+#include <time.h>
 
 #include "compiler/egress_addr.h"
 #include "tests/unit/egress_rules.h"
@@ -94,7 +95,7 @@ static enum net_family form_of(int form, unsigned i, struct net_addr *out)
 /* A rule of the universe, in numbers: what the text says and what brute force evaluates. */
 struct small_rule {
 	bool allow, proto[NET_PROTOS], except;
-	int form;
+	int form, except_form;
 	unsigned lo, hi, except_lo, except_hi, port_lo, port_hi;
 };
 
@@ -112,6 +113,7 @@ static struct small_rule random_rule(unsigned *seed)
 	r.proto[NET_UDP] = protos & 2;
 	/* Denies are of IPv4 more often than not: they concern every form. */
 	r.form = r.allow || !pick(seed, 4) ? (int)pick(seed, FORMS) : 0;
+	r.except_form = pick(seed, 2) ? r.form : 0;
 	r.lo = pick(seed, UNIVERSE);
 	r.hi = r.lo + pick(seed, UNIVERSE - r.lo);
 	r.except_lo = pick(seed, UNIVERSE);
@@ -141,18 +143,25 @@ static void put_range(char *to, size_t size, int form, unsigned lo, unsigned hi)
 static void put_rule(char *text, size_t size, const struct small_rule *r)
 {
 	size_t used = strlen(text);
-	char to[128], except[160] = "";
+	char to[128], except[272] = "";
 
 	put_range(to, sizeof to, r->form, r->lo, r->hi);
 	if (r->except) {
 		strcpy(except, " except ");
-		put_range(except + 8, sizeof except - 8, r->form, r->except_lo, r->except_hi);
+		put_range(except + 8, sizeof except - 8, r->except_form, r->except_lo,
+			  r->except_hi);
 	}
 	snprintf(text + used, size - used, "%s %s %s%s port %u-%u\n", r->allow ? "allow" : "deny",
 		 r->proto[NET_TCP] && r->proto[NET_UDP] ? "all"
 		 : r->proto[NET_TCP]			? "tcp"
 							: "udp",
 		 to, except, r->port_lo, r->port_hi);
+}
+
+/* What an IPv4 address covers it covers in every form but plain IPv6. */
+static bool form_covers(int covering, int form)
+{
+	return covering == form || (covering == 0 && form != 1);
 }
 
 static bool brute(const struct small_rule *r, size_t n, int proto, int form, unsigned i,
@@ -164,11 +173,11 @@ static bool brute(const struct small_rule *r, size_t n, int proto, int form, uns
 		bool in = r[k].lo <= i && i <= r[k].hi && r[k].port_lo <= port &&
 			  port <= r[k].port_hi && r[k].proto[proto];
 
-		/* What an IPv4 deny covers it covers in every form but plain IPv6. */
-		if (!r[k].allow && in && (r[k].form == form || (r[k].form == 0 && form != 1)))
+		if (!r[k].allow && in && form_covers(r[k].form, form))
 			return false;
 		if (r[k].allow && in && r[k].form == form &&
-		    !(r[k].except && r[k].except_lo <= i && i <= r[k].except_hi))
+		    !(r[k].except && form_covers(r[k].except_form, form) &&
+		      r[k].except_lo <= i && i <= r[k].except_hi))
 			allow = true;
 	}
 	return allow;
@@ -201,7 +210,7 @@ static void test_brute_force(void)
 	for (int round = 0; round < 300; round++) {
 		struct small_rule rule[12];
 		size_t n = 1 + pick(&seed, 12);
-		char text[4096] = "";
+		char text[8192] = "";
 		struct compile c;
 
 		compile_init(&c);
@@ -238,6 +247,45 @@ static const char *one_line(struct compile *c, const char *text)
 	for (char *p = s; *p; p++)
 		*p = *p == '\n' ? ';' : *p;
 	return s;
+}
+
+/* --- excepts of what carries IPv4 ------------------------------------------ */
+
+static size_t count_intervals(const char *text)
+{
+	struct compile c;
+	size_t n;
+
+	compile_init(&c);
+	compile_read(&c, text);
+	n = compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook) ? c.set.cell[NET_TCP][NET_V6].n : 99;
+	compile_free(&c);
+	return n;
+}
+
+static void test_carried_excepts(void)
+{
+	static const struct {
+		const char *text;
+		size_t left; /* intervals of IPv6 */
+	} row[] = {
+		{ "allow tcp 64:ff9b::c000:209 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp ::c000:209 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp 2002:c000:209::/48 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp 2001:0:c000:209::1 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp 2001:0:a00:1::3fff:fdf6 except 192.0.2.9 port 443", 0 },
+		{ "allow tcp 64:ff9b::c000:200/120 except 192.0.2.9 port 443", 2 },
+		{ "allow tcp 2001:db8::c000:209 except 192.0.2.9 port 443", 1 },
+		/* an except is of its own rule only */
+		{ "allow tcp 10.0.0.0/8 except 10.0.0.1 port 443\nallow tcp 64:ff9b::a00:1 port 443", 1 },
+		{ "allow tcp 10.0.0.0/8 except 10.0.0.1 port 443\nallow tcp 2001:0:a00:1::1 port 443", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		size_t n = count_intervals(row[i].text);
+
+		check(n == row[i].left, "%zu of IPv6 left (%zu): except %zu", n, row[i].left, i);
+	}
 }
 
 /* --- aliases -------------------------------------------------------------- */
@@ -364,6 +412,23 @@ static void test_refusals(void)
 	       CAVE_METADATA_ADDRESS);
 	refuse("allow tcp 100.64.0.0/10 port 80\nallow udp 100.100.100.200 port 80",
 	       CAVE_METADATA_ADDRESS);
+	/* An address that its own except takes away is not named; nor are others of a range that carries it. */
+	refuse("allow tcp 100.64.0.0/10 port 80\nallow tcp 100.100.100.200 except 100.100.100.200 port 80",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 100.64.0.0/10,100.100.100.200 except 100.100.100.200 port 80\n"
+	       "allow tcp 100.96.0.0/11 port 80",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 64:ff9b::6464:6400/120 port 80\n"
+	       "allow tcp 64:ff9b::6464:64c8 except 100.100.100.200 port 80",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 2002:a9fe:a9fe::/47 port 80\nallow tcp 2002:a9fe:a9fe::1 port 80",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 2002:a9fe:a9fe::/47 port 80\nallow tcp 2002:a9fe:a9fe::/48 port 80", CAVE_OK);
+	refuse("allow tcp 100.64.0.0/10 port 80-90\nallow tcp 100.100.100.200 port 80-84,86-90",
+	       CAVE_METADATA_ADDRESS);
+	refuse("allow tcp 100.64.0.0/10 port 80-90\nallow tcp 100.100.100.200 port 80-84,86-90\n"
+	       "allow tcp 100.100.100.200 port 82-85",
+	       CAVE_OK);
 	refuse("allow tcp fd00:ec2::/64 port 80", CAVE_METADATA_ADDRESS);
 	refuse("allow tcp 64:ff9b::a9fe:0/112 port 80", CAVE_METADATA_ADDRESS);
 	refuse("allow tcp 64:ff9b::a9fe:a9fe port 80", CAVE_OK);
@@ -382,9 +447,18 @@ static void test_refusals(void)
 	       CAVE_OK);
 	refuse("allow tcp 10.0.0.1 port 80\ndeny all ::/0", CAVE_OK);
 	refuse("allow tcp 10.0.0.1 port 80\ndeny all ::/1", CAVE_VALUE);
+	refuse("allow tcp 10.0.0.0/8 except ::/64 port 80", CAVE_VALUE);
+	refuse("allow tcp 10.0.0.0/8 except ::/0 port 80", CAVE_OK);
 	refuse("allow tcp ::ff00:0:0/88 port 80", CAVE_OK);
 	refuse("allow tcp 2001::/32 port 80\ndeny all 10.0.0.0/8", CAVE_CONTRADICTION);
 	refuse("allow tcp 2001:0:a00:1::f5ff:fff0 port 80\ndeny all 10.0.0.1", CAVE_OK);
+	refuse("allow tcp 2001::/32 except 10.0.0.0/8 port 80", CAVE_CONTRADICTION);
+	refuse("allow tcp 64:ff9b::a9fe:0/112 except 169.254.169.254,169.254.170.2,169.254.170.23,"
+	       "169.254.0.23,169.254.42.42 port 80",
+	       CAVE_OK);
+	refuse("allow tcp 2001:0:a00:1::5601:5600/120 except 169.254.169.254 port 80", CAVE_OK);
+	refuse("allow tcp 2001:0:a00:1::5601:5600/120 except 169.254.169.253 port 80",
+	       CAVE_METADATA_ADDRESS);
 }
 
 /* The error stands at the largest line, and every other line that adds to it is named. */
@@ -435,14 +509,74 @@ static void test_many(void)
 	compile_free(&c);
 }
 
+/* --- many rules ----------------------------------------------------------- */
+
+/* Lines of one address and one port each: 7919 is a prime, so addresses and ports are spread. */
+static char *many_lines(struct compile *c, unsigned n, bool one_address)
+{
+	char *text = arena_alloc(&c->arena, n * 48 + 1), *p = text;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = one_address ? 0 : i * 7919 % 1000003;
+
+		p += sprintf(p, "allow tcp 10.%u.%u.%u port %u\n", at >> 16, at >> 8 & 255, at & 255,
+			     1 + i * 7919 % 65521);
+	}
+	return text;
+}
+
+/* Processor time to read, resolve, generate and prove; -1 if that fails. */
+static double seconds_of(unsigned n, bool one_address)
+{
+	struct compile c;
+	clock_t begin;
+	bool good;
+
+	compile_init(&c);
+	begin = clock();
+	compile_read(&c, many_lines(&c, n, one_address));
+	good = compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook);
+	compile_free(&c);
+	return good ? (double)(clock() - begin) / CLOCKS_PER_SEC : -1;
+}
+
+/* Eight times the rules take eight times as long and a little, not sixty-four times. */
+static void test_scaling(void)
+{
+	for (int one = 0; one < 2; one++) {
+		double few = seconds_of(1000, one), many = seconds_of(8000, one);
+
+		check(few > 0 && many > 0 && many < 24 * few, "8,000 rules of %s: %.3f s, 1,000: %.3f s",
+		      one ? "one address" : "as many addresses", many, few);
+	}
+}
+
+/* What is too long for the kernel is not made much longer before it is refused. */
+static void test_too_long(void)
+{
+	struct gen_error error = { 0 };
+	struct compile c;
+	bool refused;
+
+	compile_init(&c);
+	compile_read(&c, many_lines(&c, 40000, false));
+	refused = compile_resolve(&c) && !egress_generate(&c.arena, &c.set, c.hook, &error);
+	check(refused && error.limit == 1000000 && error.needed > error.limit && error.needed < 2 * error.limit,
+	      "40,000 addresses with as many ports: %zu instructions", error.needed);
+	compile_free(&c);
+}
+
 int main(void)
 {
 	test_brute_force();
+	test_carried_excepts();
 	test_aliases();
 	test_unbounded();
 	test_bounds();
 	test_refusals();
 	test_contributors();
 	test_many();
+	test_scaling();
+	test_too_long();
 	return unit_done();
 }

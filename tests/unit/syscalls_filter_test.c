@@ -18,6 +18,7 @@ enum {
 	RANDOM_RULES = 3000,
 	RANDOM_PROOFS = 200,
 	SAMPLES = 60,
+	FAULTS = 15,
 	SELF = 4321,
 	METADATA = SECCOMP_RET_ERRNO | 901,
 	SIGNAL = SECCOMP_RET_ERRNO | 902
@@ -378,7 +379,7 @@ static void sizes(void)
 	arena_free(&a);
 }
 
-/* 64 neighbouring requests are two comparisons, not 64. */
+/* 64 neighbouring requests are two comparisons, not 64: ten instructions with the head and the three returns. */
 static void neighbours(void)
 {
 	struct arena a = { NULL };
@@ -391,9 +392,10 @@ static void neighbours(void)
 	struct sys_rules r = rules_of(&call, 1);
 	struct filter_program f;
 	struct gen_error e;
+	bool small;
 
-	bool small = seccomp_generate(&a, &r, &f, &e) && f.n <= 16;
-
+	r.unknown = r.refused;
+	small = seccomp_generate(&a, &r, &f, &e) && f.n <= 10;
 	check(small, "64 neighbouring requests: %zu instructions in all", f.n);
 	arena_free(&a);
 }
@@ -444,6 +446,46 @@ static struct sys_rules specimen(struct arena *a)
 	return rules_of(call, 9);
 }
 
+/* Numbers that are best parted by their bits, and values that are all the combinations of two bits. */
+static struct sys_rules parted(struct arena *a)
+{
+	static const uint32_t refused[] = { 24, 31, 36, 40, 44, 48, 55, 60 };
+	static const struct sys_range cube[] = { { 0, 0 }, { 8, 8 }, { 0x20000, 0x20000 }, { 0x20008, 0x20008 } };
+	static const struct sys_clause allow = { .result = { SYS_ALLOW, 0 } };
+	struct sys_call *call = ARENA_ARRAY(a, 65, struct sys_call);
+	size_t n = 0;
+
+	for (uint32_t nr = 0; nr < 65; nr++)
+		call[nr] = (struct sys_call){ nr, "call", &allow, 1 };
+	for (; n < sizeof refused / sizeof refused[0]; n++)
+		call[refused[n]].nclauses = 0;
+	call[7].clause = one_clause(a, allow.result, (struct sys_test){ 0, 32, false, UINT32_MAX, cube, 4 });
+	return rules_of(call, 65);
+}
+
+static size_t bit_tests(const struct filter_program *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += f->insn[i].code == (BPF_JMP | BPF_JSET | BPF_K);
+	return n;
+}
+
+/* Without the tests of bits the faults below would not be put into any. */
+static void parting(const struct sys_rules *r)
+{
+	struct arena a = { NULL };
+	struct filter_program f = { 0 };
+	struct gen_error e;
+	uint64_t state = 5;
+	bool right = seccomp_generate(&a, r, &f, &e) && agrees(&state, r, &f);
+
+	check(right && bit_tests(&f) >= 2 && f.n <= 20, "parted by bits: %zu instructions, %zu of them test bits, right",
+	      f.n, bit_tests(&f));
+	arena_free(&a);
+}
+
 /* One change to one instruction; false where it does not apply. */
 static bool mutate(struct sock_filter *f, unsigned fault, bool patched)
 {
@@ -465,6 +507,11 @@ static bool mutate(struct sock_filter *f, unsigned fault, bool patched)
 		f->code ^= BPF_JGE ^ BPF_JGT;
 		return jump && BPF_OP(f->code) >= BPF_JGT && BPF_OP(f->code) <= BPF_JGE;
 	case 10: f->k &= 0xffff; return jump && f->k > 0xffff && !patched; /* truncated constant */
+	case 11: f->k &= f->k - 1; return jump && BPF_OP(f->code) == BPF_JSET; /* a bit too few */
+	case 12: f->k |= 0x80000000; return jump && BPF_OP(f->code) == BPF_JSET; /* too many */
+	case 13:
+		f->code ^= BPF_JSET ^ BPF_JGE;
+		return jump && BPF_OP(f->code) >= BPF_JGE && !patched; /* bits for a bound */
 	default: f->k ^= 1; return BPF_CLASS(f->code) == BPF_RET && !patched; /* another answer */
 	}
 }
@@ -481,7 +528,7 @@ static bool is_patched(const struct filter_program *f, size_t i)
 static size_t dense_values(uint64_t *out)
 {
 	static const uint64_t base[] = {
-		0,	     0x10,	  0x5400,      0x10000,	    SELF - 4,
+		0,	     0x10,	  0x5400,      0x10000,	    0x20000,     SELF - 4,
 		0x7e020000,  0xfffffff0,  0x200000000, 0x1fffffff8, UINT64_C(0x500000000),
 		0x4fffffff8, 0x2fffffff8, 0x600000000
 	};
@@ -529,7 +576,7 @@ static void faults(const struct sys_rules *r, const char *name)
 	bad = f;
 	bad.insn = insn;
 	for (size_t i = 0; i < f.n; i++)
-		for (unsigned fault = 0; fault < 12; fault++) {
+		for (unsigned fault = 0; fault < FAULTS; fault++) {
 			memcpy(insn, f.insn, f.n * sizeof *insn);
 			if (!mutate(&insn[i], fault, is_patched(&f, i)) ||
 			    memcmp(insn, f.insn, f.n * sizeof *insn) == 0)
@@ -576,13 +623,15 @@ static void lost_patches(const struct sys_rules *r)
 int main(void)
 {
 	struct arena a = { NULL };
-	struct sys_rules r = specimen(&a);
+	struct sys_rules r = specimen(&a), bits = parted(&a);
 
 	random_rules();
 	random_proofs();
 	sizes();
 	neighbours();
+	parting(&bits);
 	faults(&r, "every kind of decision");
+	faults(&bits, "parted by bits");
 	lost_patches(&r);
 	arena_free(&a);
 	return unit_done();

@@ -235,7 +235,8 @@ static const struct attempt base_others[] = {
 	{ "fcntl", { 0, F_SETOWN_EX, 0 }, SIGNAL },
 	{ "fcntl", { 0, F_GETFL, 0 }, ALLOW },
 	{ "fcntl", { 0, F_SETFL, O_NONBLOCK }, ALLOW },
-	{ "fcntl", { 0, F_SETFL, O_ASYNC }, SIGNAL },
+	{ "fcntl", { 0, F_SETFL, O_ASYNC }, REFUSED },
+	{ "fcntl", { 0, F_SETSIG, 9 }, REFUSED },
 	{ "fcntl", { 0, F_SETLEASE, 0 }, REFUSED },
 	{ "fcntl", { 0, F_NOTIFY, 0 }, REFUSED },
 	{ "prlimit64", { 0 }, ALLOW },
@@ -262,7 +263,7 @@ static const struct attempt base_others[] = {
 	{ "io_uring_setup", { 0 }, REFUSED },
 	{ "ioctl", { 0, TIOCGWINSZ }, ALLOW },
 	{ "ioctl", { 0, FIONREAD | UINT64_C(1) << 32 }, ALLOW },
-	{ "ioctl", { 0, FIOASYNC }, SIGNAL },
+	{ "ioctl", { 0, FIOASYNC }, REFUSED },
 	{ "ioctl", { 0, TIOCSTI }, REFUSED },
 	{ "ioctl", { 0, TIOCSTI | UINT64_C(1) << 32 }, REFUSED },
 	{ "ioctl", { 0, TIOCLINUX }, REFUSED },
@@ -336,6 +337,10 @@ static const struct attempt with_tcp[] = {
 	{ "socket", { AF_PACKET, SOCK_RAW, 0 }, REFUSED },
 	{ "socket", { AF_VSOCK, SOCK_STREAM, 0 }, REFUSED },
 	{ "connect", { 0 }, ALLOW },
+	{ "bind", { 0, 0, 16 }, ALLOW },
+	{ "bind", { 0, 0, 28 }, ALLOW },
+	{ "bind", { 0, 0, 2 }, REFUSED },
+	{ "bind", { 0, 0, 110 }, REFUSED },
 	{ "listen", { 0 }, REFUSED },
 	{ "accept4", { 0 }, REFUSED },
 	{ "setsockopt", { 0, 6, 1 /* TCP_NODELAY */ }, ALLOW },
@@ -437,7 +442,8 @@ static void accepted_lines(void)
 	WITH_LINES("syscalls { base none; allow open, fcntl }", false,
 		   { "open", { 0, O_CREAT | O_RDWR, 04755 }, REFUSED },
 		   { "open", { 0, O_CREAT | O_RDWR, 0755 }, ALLOW },
-		   { "fcntl", { 0, F_SETOWN, OTHER }, SIGNAL }, { "fcntl", { 0, F_GETFL }, ALLOW });
+		   { "fcntl", { 0, F_SETOWN, OTHER }, SIGNAL }, { "fcntl", { 0, F_SETSIG, 9 }, REFUSED },
+		   { "fcntl", { 0, F_GETFL }, ALLOW });
 }
 
 static void refused_line(const char *text, enum cave_code code, const char *part)

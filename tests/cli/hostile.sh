@@ -1,0 +1,137 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Profiles that would mislead their reader, the machine, or whoever reads the messages.
+. "$(dirname "$0")/../lib.sh"
+
+# refused NAME CODE LINE:COLUMN TEXT: the profile TEXT (of printf) is refused there with that code.
+refused() {
+	# shellcheck disable=SC2059
+	printf "$4" >"$work/p.cave"
+	rm -f "$work/p.bpf"
+	run "$cavec" "$work/p.cave" -o "$work/p.bpf"
+	if [ "$status" = 1 ] && grep -q "p\.cave:$3: error: .*\[$2\]" "$work/err" && [ ! -e "$work/p.bpf" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "status $status; $(cat "$work/err")"
+	fi
+}
+# accepted NAME TEXT
+accepted() {
+	# shellcheck disable=SC2059
+	printf "$2" >"$work/p.cave"
+	expect_status "$1" 0 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+	rm -f "$work/p.bpf"
+}
+
+# What a reviewer sees is what is compiled.
+refused "a lone carriage return in a comment" cave_profile_syntax 2:13 'profile p {\n network{} #\rdeny 10.0.0.1\n}\n'
+refused "a mark that turns the direction of text" cave_profile_syntax 1:16 'profile p { } #\342\200\256 x\n'
+refused "a line separator" cave_profile_syntax 1:17 'profile p { } # \342\200\250deny\n'
+refused "a zero-width space in a path" cave_profile_syntax 1:26 'profile p { files { read \342\200\213/x } }\n'
+refused "an escape byte in a string" cave_profile_syntax 1:27 'profile p { files { read "\033[2J/x" } }\n'
+accepted "carriage returns that end lines" 'profile p {\r\n network false\r\n}\r\n'
+accepted "letters of any language" 'profile p { files { read "/srv/Gr\303\266\303\237e/\346\226\207" } } # \320\266\n'
+accepted "a byte-order mark" '\357\273\277profile p { }\n'
+refused "a byte-order mark moves no column" cave_profile_unknown_name 1:13 '\357\273\277profile p { filez }\n'
+
+# The sources of a compile are not its output.
+printf 'profile p { }\n' >"$work/s.cave"
+cp "$work/s.cave" "$work/copy.cave"
+printf 'corp CORP_LOGIN\n' >"$work/table"
+expect_status "the profile is not written over" 2 "$cavec" "$work/s.cave" -o "$work/s.cave"
+ln -s s.cave "$work/link.cave"
+expect_status "nor through a link" 2 "$cavec" "$work/s.cave" -o "$work/link.cave"
+expect_status "nor the table" 2 "$cavec" "$work/s.cave" --capabilities "$work/table" -o "$work/table"
+expect "the profile is as it was" "$(cat "$work/s.cave")" = "$(cat "$work/copy.cave")"
+expect "the table is as it was" "$(cat "$work/table")" = "corp CORP_LOGIN"
+expect_status "a root that is no folder" 2 "$cavec" "$work/s.cave" --root "$work/s.cave" -o "$work/o.bpf"
+expect_status "a folder is no profile" 2 "$cavec" "$work" -o "$work/o.bpf"
+: >"$work/private.bpf"
+chmod 600 "$work/private.bpf"
+run "$cavec" "$work/s.cave" -o "$work/private.bpf"
+expect "an output keeps its mode" "$(stat -c %a "$work/private.bpf")" = 600
+
+# Names of credentials are in no message, whatever else is wrong.
+secretly() {
+	# shellcheck disable=SC2059
+	printf "$2" >"$work/$3"
+	run "$cavec" "$work/$3" -o "$work/p.bpf"
+	if [ "$status" = 1 ] && ! grep -q 'S3CRET' "$work/err" "$work/out"; then
+		ok "$1"
+	else
+		not_ok "$1" "status $status; $(cat "$work/err")"
+	fi
+}
+secretly "a string where a name is expected" 'profile p { env { pass "S3CRET_TOKEN" } }\n' p.cave
+secretly "a string as a credential" 'profile p { credentialEnv "AWS_S3CRET" }\n' p.cave
+secretly "a comma that is missing" 'profile p {\n credentialEnv ANTHROPIC_API_KEY S3CRET_NAME\n}\n' p.cave
+secretly "a comma too many" 'profile p { credentialEnv S3CRET_NAME, }\n' p.cave
+secretly "a misspelled credentialEnv" 'profile p {\n credentialEnvs S3CRET_TOKEN\n}\n' p.cave
+secretly "a misspelled pass" 'profile p { env { pas S3CRET_NAME } }\n' p.cave
+secretly "a pass that is missing" 'profile p { env { S3CRET_NAME } }\n' p.cave
+secretly "another fault on the line" 'profile p { credentialEnv S3CRET_NAME; network { allow tcp 10.0.0.1/8 port 1 } }\n' p.cave
+secretly "a looks-like name in a line of another kind" 'profile p { env { set S3CRET_TOKEN x } }\n' p.cave
+for json in '{"schema_version":1,"network":true,"child_process":true,"credential_env":["AWS_S3CRET"],"x":1}' \
+	'{"schema_version":2,"network":false,"child_process":false,"credential_env":["S3CRET"]}' \
+	'{"schema_version":1,"credential_env":["S3CRET"],"credential_env":[]}' '{"credential_env":["S3CRET"'; do
+	secretly "JSON: $(printf %s "$json" | cut -c1-40)" "$json" p.json
+done
+printf '%s' '{"schema_version":1,"network":true,"child_process":true,"credential_env":["AWS_X"],"x":1}' >"$work/p.json"
+run "$cavec" "$work/p.json" -o "$work/p.bpf"
+for code in cave_live_eval_sandbox_profile_invalid cave_sandbox_network_egress_unbounded \
+	cave_sandbox_child_process_containment_unavailable cave_sandbox_credential_env_not_allowlisted; do
+	expect "JSON: every code that applies is printed: $code" "$(grep -c "$code" "$work/err")" = 1
+done
+
+# Every code is printed, however many other errors there are.
+{
+	printf 'profile p {\n'
+	i=0
+	while [ $i -lt 80 ]; do
+		echo "nonsense$i"
+		i=$((i + 1))
+	done
+	printf 'childProcess true\nnetwork true\n}\n'
+} >"$work/p.cave"
+expect_code "a late code is not cut off" 1 cave_sandbox_child_process_containment_unavailable \
+	"$cavec" "$work/p.cave" -o "$work/p.bpf"
+expect "what is left out is counted" "$(tail -1 "$work/err")" = "cavec: 30 more errors are not shown"
+refused "a block that is left open is looked at all the same" cave_sandbox_network_egress_unbounded 2:10 \
+	'profile p {\n network true\n'
+expect "and the missing brace is said once" "$(grep -c cave_profile_syntax "$work/err")" = 1
+printf 'env { set }\nnetwork true\n' >"$work/part.cave"
+printf 'include "part.cave"\nprofile p { }\n' >"$work/p.cave"
+expect_code "an include with a fault is looked at as well" 1 cave_sandbox_network_egress_unbounded \
+	"$cavec" "$work/p.cave" -o "$work/p.bpf"
+
+# Denials that bind whoever includes them.
+printf 'network { deny 10.0.0.1 }\n' >"$work/part.cave"
+printf 'include "part.cave"\nprofile p { network false }\n' >"$work/p.cave"
+expect_status "a denial does not contradict network false" 0 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+
+# Size: work grows with the text, limits have codes.
+i=0
+while [ $i -lt 40 ]; do
+	printf 'include "b%s.cave"\ninclude "b%s.cave"\n' $((i + 1)) $((i + 1)) >"$work/b$i.cave"
+	i=$((i + 1))
+done
+echo 'env { pass TERM }' >"$work/b40.cave"
+printf 'include "b0.cave"\nprofile p { }\n' >"$work/p.cave"
+expect_status "includes that double at each of forty steps" 0 timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+many() { # many COUNT FORMAT: a profile with so many lines
+	printf 'profile p {\n'
+	seq "$1" | sed "$2"
+	printf '}\n'
+}
+many 80000 's/.*/syscalls { deny ptrace }/' >"$work/p.cave"
+expect_status "80,000 lines" 0 timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+many 1100 's/.*/env { set A& "x" }/' >"$work/p.cave"
+expect_code "more variables than an artefact holds" 1 cave_profile_value "$cavec" "$work/p.cave" -o "$work/p.bpf"
+many 4100 's/.*/files { read "\/a\/&" }/' >"$work/p.cave"
+expect_code "more paths than an artefact holds" 1 cave_profile_value "$cavec" "$work/p.cave" -o "$work/p.bpf"
+
+# Paths are taken as they stand.
+refused "a tilde" cave_profile_value 1:26 'profile p { files { read ~/.ssh } }\n'
+refused "a wildcard" cave_profile_value 1:26 'profile p { files { read "/etc/*.conf" } }\n'
+refused "a place within a bare word" cave_profile_value 1:28 'profile p { env { set HOME workspace/home } }\n'
+expect "the place is offered in a string" "$(grep -c '"${workspace}/home"' "$work/err")" = 1
