@@ -62,7 +62,7 @@ static void put_filter(struct buffer *b, uint32_t arch, const struct filter_prog
 	put_record(b, CAVE_RECORD_FILTER, 0, payload.data, payload.n);
 }
 
-void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter, bool hooks,
+void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES], bool hooks,
 		    struct buffer *out)
 {
 	struct cave_manifest_header header = {
@@ -77,7 +77,8 @@ void manifest_write(const struct policy *p, uint32_t arch, const struct filter_p
 		put_string(out, CAVE_RECORD_CREDENTIAL, 0, p->credential[i]);
 	put_env(out, p);
 	put_files(out, p);
-	put_filter(out, arch, filter);
+	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
+		put_filter(out, artefact_arch_audit(arch), &filter[arch]);
 	for (size_t i = 0; hooks && i < CAVE_HOOK_COUNT; i++)
 		put_string(out, CAVE_RECORD_PROGRAM, 0, hook_section[i]);
 	header.size = (uint32_t)out->n;

@@ -3,12 +3,13 @@
 #ifndef CAVE_COMPILER_MANIFEST_H
 #define CAVE_COMPILER_MANIFEST_H
 
+#include "bpf/artefact.h"
 #include "bpf/program.h"
 #include "compiler/buffer.h"
 #include "compiler/policy.h"
 
-/* `hooks` tells whether the policy carries the egress programs. */
-void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter, bool hooks,
+/* One filter for each architecture; `hooks` tells whether the policy carries the egress programs. */
+void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES], bool hooks,
 		    struct buffer *out);
 
 #endif

@@ -14,6 +14,7 @@ EMBED(cave_base, "compiler/base/base.cave");
 EMBED(cave_base_network, "compiler/base/network.cave");
 EMBED(cave_base_tcp, "compiler/base/tcp.cave");
 EMBED(cave_base_udp, "compiler/base/udp.cave");
+EMBED(cave_base_may, "compiler/base/may.cave");
 
 struct builtin_text builtin_text(enum builtin which)
 {
@@ -25,6 +26,8 @@ struct builtin_text builtin_text(enum builtin which)
 		return (struct builtin_text){ "<tcp>", cave_base_tcp, (size_t)(cave_base_tcp_end - cave_base_tcp) };
 	case BUILTIN_UDP:
 		return (struct builtin_text){ "<udp>", cave_base_udp, (size_t)(cave_base_udp_end - cave_base_udp) };
+	case BUILTIN_MAY:
+		return (struct builtin_text){ "<may>", cave_base_may, (size_t)(cave_base_may_end - cave_base_may) };
 	default: break;
 	}
 	return (struct builtin_text){ "<base>", cave_base, (size_t)(cave_base_end - cave_base) };

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum builtin { BUILTIN_BASE, BUILTIN_NETWORK, BUILTIN_TCP, BUILTIN_UDP, BUILTINS };
+enum builtin { BUILTIN_BASE, BUILTIN_NETWORK, BUILTIN_TCP, BUILTIN_UDP, BUILTIN_MAY, BUILTINS };
 
 struct builtin_text {
 	const char *name; /* "<base>" */
