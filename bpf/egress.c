@@ -10,6 +10,7 @@
 
 #include <linux/in.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "bpf/egress_asm.h"
@@ -30,6 +31,8 @@ enum {
 	HEADER_SIZE = 24, /* up to the end of the IPv6 source; less than any TCP or UDP packet */
 	HEADER = -HEADER_SIZE, /* its place in the stack */
 	EXTRA = -32, /* two bytes beyond the network header */
+	REST_SIZE = 20, /* what follows of IPv6: the destination, and the ports */
+	REST = EXTRA - REST_SIZE,
 	TCP_FLAGS = 13, /* offset in the TCP header */
 	TCP_SYN = 0x02,
 	TCP_ACK = 0x10,
@@ -267,29 +270,26 @@ static void load_words(struct hook_gen *g, int16_t field)
 }
 
 /*
- * Judges the address in R2-R5, in network order: as IPv4 if it is mapped.  With `field`, the
- * unspecified address is replaced by loopback there, as the kernel would do after the hook.
+ * Judges the address in R2-R5, in network order: as IPv4 if it is mapped.  The unspecified address
+ * is replaced by loopback in `field`, as the kernel would do after the hook.
  */
-static void judge_words(struct hook_gen *g, int16_t field, asm_label mapped)
+static void judge_words(struct hook_gen *g, int16_t field)
 {
-	asm_label native = asm_new_label(&g->s), unspecified = asm_new_label(&g->s);
+	asm_label native = asm_new_label(&g->s), unspecified = asm_new_label(&g->s),
+		  mapped = asm_new_label(&g->s);
 
 	jump_if(g, BPF_JNE, addr6_reg[0], 0, native);
 	jump_if(g, BPF_JNE, addr6_reg[1], 0, native);
 	jump_if(g, BPF_JEQ, addr6_reg[2], 0, unspecified);
 	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
 	asm_move(&g->s, ADDR4, addr6_reg[3]);
-	if (field) {
-		jump_if(g, BPF_JNE, ADDR4, 0, mapped);
-		set_field(g, ADDR4, RAW_LOOPBACK4, (int16_t)(field + 12));
-	}
+	jump_if(g, BPF_JNE, ADDR4, 0, mapped);
+	set_field(g, ADDR4, RAW_LOOPBACK4, (int16_t)(field + 12));
 	asm_place(&g->s, mapped);
 	judge4(g);
 	asm_place(&g->s, unspecified);
-	if (field) {
-		jump_if(g, BPF_JNE, addr6_reg[3], 0, native);
-		set_field(g, addr6_reg[3], RAW_LOOPBACK6, (int16_t)(field + 12));
-	}
+	jump_if(g, BPF_JNE, addr6_reg[3], 0, native);
+	set_field(g, addr6_reg[3], RAW_LOOPBACK6, (int16_t)(field + 12));
 	asm_place(&g->s, native);
 	judge6(g);
 }
@@ -300,7 +300,7 @@ static void gen_destination6(struct hook_gen *g, bool datagram)
 	load_words(g, SOCK_ADDR(user_ip6));
 	if (datagram)
 		allow_connected(g, NET_V6);
-	judge_words(g, SOCK_ADDR(user_ip6), asm_new_label(&g->s));
+	judge_words(g, SOCK_ADDR(user_ip6));
 }
 
 static void gen_connect4(struct hook_gen *g)
@@ -442,39 +442,213 @@ static void load_header(struct hook_gen *g, asm_label six)
 	jump_if(g, BPF_JNE, BPF_REG_1, 0, g->deny);
 }
 
+/* A range of numbers of 32 bits. */
+struct word_range {
+	uint32_t lo, hi;
+};
+
+static int by_start(const void *x, const void *y)
+{
+	const struct word_range *a = x, *b = y;
+
+	return (a->lo > b->lo) - (a->lo < b->lo);
+}
+
+/* Goes to `outside` if the register, in host order, is in none of the ranges; sorts them. */
+static void require_member(struct hook_gen *g, uint8_t reg, struct word_range *range, size_t nranges,
+			   asm_label outside)
+{
+	struct tree_segment *segment =
+		ARENA_ARRAY(g->s.arena, 2 * nranges + 1, struct tree_segment);
+	asm_label inside = asm_new_label(&g->s);
+	uint64_t next = 0;
+	size_t n = 0;
+
+	qsort(range, nranges, sizeof *range, by_start);
+	for (size_t i = 0; i < nranges; i++) {
+		if (range[i].lo > next)
+			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, outside, 0);
+		if (range[i].lo > next || !i)
+			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, range[i].lo },
+				    inside, 0);
+		if (range[i].hi >= next)
+			next = range[i].hi + (uint64_t)1;
+	}
+	if (next <= UINT32_MAX)
+		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, outside, 0);
+	tree_emit(&g->s, &reg, 1, segment, n);
+	asm_place(&g->s, inside);
+}
+
+/* Goes to `outside` unless PORT is 0 or reached by UDP at some IPv4 address. */
+static void require_some_port(struct hook_gen *g, asm_label outside)
+{
+	const struct net_cell *c = &g->set->cell[NET_UDP][NET_V4];
+	bool *listed = ARENA_ARRAY(g->s.arena, g->set->nportsets, bool);
+	struct word_range *range = NULL;
+	size_t n = 0, cap = 0;
+
+	*ARENA_PUSH(g->s.arena, range, n, cap) = (struct word_range){ 0, 0 };
+	for (size_t i = 0; i < c->n; i++) {
+		const struct net_portset *p = &g->set->portset[c->interval[i].ports];
+
+		for (size_t k = 0; k < p->n && !listed[c->interval[i].ports]; k++)
+			*ARENA_PUSH(g->s.arena, range, n, cap) =
+				(struct word_range){ p->range[k].lo, p->range[k].hi };
+		listed[c->interval[i].ports] = true;
+	}
+	require_member(g, PORT, range, n, outside);
+}
+
+/* Goes to `outside` unless R1 is an address that UDP reaches by some port. */
+static void require_some_address(struct hook_gen *g, asm_label outside)
+{
+	const struct net_cell *c = &g->set->cell[NET_UDP][NET_V4];
+	struct word_range *range = ARENA_ARRAY(g->s.arena, c->n, struct word_range);
+
+	for (size_t i = 0; i < c->n; i++)
+		range[i] = (struct word_range){ (uint32_t)c->interval[i].lo.lo,
+						(uint32_t)c->interval[i].hi.lo };
+	asm_host_order(&g->s, BPF_REG_1, 32);
+	require_member(g, BPF_REG_1, range, c->n, outside);
+}
+
 /*
- * A packet that leaves: TCP or UDP without anything that re-aims it, from a socket whose peer is
- * granted.  The packet's own destination is not judged: the host's firewall may have translated it
- * by now (the resolver of container engines is reached in that way).
+ * A datagram from an IPv4 socket whose destination and port are in ADDR4 and PORT.  A send that
+ * races with a connect takes the address of one peer and the port of another, or half of none: port
+ * 0, or address 0, which the kernel replaces by the source (udp_sendmsg, net/ipv4/udp.c;
+ * ip_route_output_key_hash_rcu, net/ipv4/route.c).  What could have come about so goes to `own`, to
+ * be judged itself; anything else to `peer`.
+ */
+static void split_mixed(struct hook_gen *g, asm_label own, asm_label peer)
+{
+	if (g->set->cell[NET_UDP][NET_V4].n) {
+		require_some_port(g, peer);
+		asm_load(&g->s, BPF_W, BPF_REG_1, BPF_REG_10, HEADER + 12);
+		asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_XOR | BPF_X,
+						   .dst_reg = BPF_REG_1,
+						   .src_reg = ADDR4 });
+		jump_if(g, BPF_JEQ, BPF_REG_1, 0, own);
+		asm_move(&g->s, BPF_REG_1, ADDR4);
+		require_some_address(g, peer);
+		asm_goto(&g->s, own);
+	}
+}
+
+static void load_peer_port(struct hook_gen *g)
+{
+	asm_load(&g->s, BPF_W, PORT, CTX, SKB(remote_port));
+	asm_host_order(&g->s, PORT, 32);
+}
+
+/* To `native` unless the words, in network order, are a mapped address. */
+static void require_mapped(struct hook_gen *g, asm_label native)
+{
+	jump_if(g, BPF_JNE, addr6_reg[0], 0, native);
+	jump_if(g, BPF_JNE, addr6_reg[1], 0, native);
+	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
+}
+
+/* The peer of an IPv6 socket that sends IPv4. */
+static void load_mapped_peer(struct hook_gen *g)
+{
+	load_words(g, SKB(remote_ip6));
+	require_mapped(g, g->deny);
+	asm_move(&g->s, ADDR4, addr6_reg[3]);
+	load_peer_port(g);
+}
+
+/* An IPv4 packet that leaves, its protocol in PROTO. */
+static void egress4(struct hook_gen *g)
+{
+	asm_label inet = asm_new_label(&g->s), peer = asm_new_label(&g->s),
+		  connected = asm_new_label(&g->s), own = asm_new_label(&g->s);
+	bool tcp = grants(g->set, NET_TCP), udp = grants(g->set, NET_UDP);
+
+	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, HEADER + 22);
+	asm_host_order(&g->s, PORT, 16);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET, inet);
+	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET6, g->deny);
+	if (tcp && udp)
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, own);
+	if (tcp)
+		load_mapped_peer(g);
+	asm_goto(&g->s, own);
+	asm_place(&g->s, inet);
+	if (tcp && udp)
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_TCP, peer);
+	if (udp)
+		split_mixed(g, own, peer);
+	asm_place(&g->s, peer);
+	load_peer_port(g);
+	/* Unconnected datagrams have no peer; sendmsg4 judged them. */
+	if (udp) {
+		jump_if(g, BPF_JNE, PORT, 0, connected);
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, g->allow);
+	}
+	asm_place(&g->s, connected);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
+	asm_place(&g->s, own);
+	judge4(g);
+}
+
+static void refuse_mapped(struct hook_gen *g, int16_t at)
+{
+	asm_label native = asm_new_label(&g->s);
+
+	for (int w = 0; w < 4; w++)
+		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(at + 4 * w));
+	require_mapped(g, native);
+	asm_goto(&g->s, g->deny);
+	asm_place(&g->s, native);
+}
+
+/* An IPv6 packet that leaves. */
+static void egress6(struct hook_gen *g)
+{
+	asm_label own = asm_new_label(&g->s);
+	bool tcp = grants(g->set, NET_TCP), udp = grants(g->set, NET_UDP);
+
+	load_bytes(g, HEADER_SIZE, REST, REST_SIZE);
+	/* Any extension header, a routing header above all, stands here as a protocol of its own. */
+	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 6);
+	require_proto(g);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET6, g->deny);
+	refuse_mapped(g, HEADER + 8);
+	refuse_mapped(g, REST);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, REST + 18);
+	asm_host_order(&g->s, PORT, 16);
+	if (tcp && udp)
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, own);
+	if (tcp) {
+		load_words(g, SKB(remote_ip6));
+		load_peer_port(g);
+	}
+	asm_place(&g->s, own);
+	judge6(g);
+}
+
+/*
+ * A packet that leaves: TCP or UDP without anything that re-aims it.  The kernel may send elsewhere
+ * than to the address that a hook judged where a socket's two address families, or two of its calls
+ * at a time, get in each other's way (docs/egress.md says how).  So the packet is of the family of
+ * the socket's peer; a datagram is judged by its own destination where it may be of that kind, and
+ * by its socket's peer elsewhere: the host's firewall may have translated its destination by now
+ * (the resolver of container engines is reached in that way).
  */
 static void gen_egress(struct hook_gen *g)
 {
-	asm_label six = asm_new_label(&g->s), peer = asm_new_label(&g->s),
-		  inet6 = asm_new_label(&g->s);
-	asm_label connected = asm_new_label(&g->s), mapped = asm_new_label(&g->s);
+	asm_label six = asm_new_label(&g->s);
 
 	load_header(g, six);
 	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
-	asm_goto(&g->s, peer);
-	asm_place(&g->s, six);
-	/* Any extension header, a routing header above all, stands here as a protocol of its own. */
-	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 6);
-	asm_place(&g->s, peer);
 	require_proto(g);
-	asm_load(&g->s, BPF_W, PORT, CTX, SKB(remote_port));
-	asm_host_order(&g->s, PORT, 32);
-	/* Unconnected datagrams have no peer; sendmsg4 and sendmsg6 judged them. */
-	jump_if(g, BPF_JNE, PORT, 0, connected);
-	jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, g->allow);
-	asm_place(&g->s, connected);
-	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
-	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET6, inet6);
-	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET, g->deny);
-	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
-	asm_goto(&g->s, mapped);
-	asm_place(&g->s, inet6);
-	load_words(g, SKB(remote_ip6));
-	judge_words(g, 0, mapped);
+	egress4(g);
+	asm_place(&g->s, six);
+	egress6(g);
 }
 
 /* TCP: no new connection comes in (SYN without ACK); what belongs to one that was made passes. */

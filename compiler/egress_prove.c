@@ -72,9 +72,8 @@ struct prover {
 	unsigned brief_carriers; /* of how many IPv4 addresses */
 	struct net_addr *teredo;
 	size_t nteredo;
-	struct __sk_buff skb;
-	struct wire leaving[NET_PROTOS]
-			   [NET_FAMILIES]; /* packets that say nothing but their protocol */
+	struct port_map *some; /* what UDP is allowed to some IPv4 address by */
+	struct point elsewhere; /* an IPv4 address that UDP is not allowed to by any port */
 	bool failed;
 };
 
@@ -221,17 +220,77 @@ static void put_peer(struct __sk_buff *ctx, struct point peer, uint16_t port)
 			   << 16; /* bpf_convert_ctx_access, net/core/filter.c */
 }
 
-static void ask_egress(struct prover *v, int proto, struct point peer, uint16_t port, bool want)
+static void put_destination(struct wire *w, struct net_addr to, uint16_t port)
 {
-	const struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], peer, port,
-				    "as a socket's peer" };
-	const struct wire *w = &v->leaving[proto][reference_normal(peer).family];
+	bool six = w->byte[0] >> 4 == 6;
+	size_t header = six ? 40 : 20;
+	uint32_t word[4];
 
-	put_peer(&v->skb, peer, port);
-	/* No peer: an unconnected datagram, which sendmsg has judged. */
-	if (proto == NET_UDP && !port)
-		want = v->granted[NET_UDP];
-	ask_packet(v, &q, &v->skb, w, want);
+	put_words(word, to);
+	memcpy(w->byte + (six ? 24 : 16), six ? word : word + 3, six ? 16 : 4);
+	w->byte[header + 2] = (uint8_t)(port >> 8);
+	w->byte[header + 3] = (uint8_t)port;
+}
+
+/* The other side of an address: what a packet says where it is to say nothing. */
+static struct net_addr beside(struct net_addr a)
+{
+	a.lo ^= 1;
+	return a;
+}
+
+/*
+ * A TCP packet from a socket: its peer decides, and the packet is of the peer's family, even if it
+ * goes where the other family is allowed to.
+ */
+static void ask_segment(struct prover *v, struct point peer, uint16_t port, bool want)
+{
+	struct question q = { CAVE_HOOK_EGRESS, IPPROTO_TCP, peer, port, "as a socket's peer" };
+	enum net_family family = reference_normal(peer).family,
+			other = family == NET_V4 ? NET_V6 : NET_V4;
+	struct wire w = make_packet(family, IPPROTO_TCP, (struct net_addr){ 0, 0 }, 40000);
+	const struct sample *s = &v->sample[NET_TCP][other];
+	struct __sk_buff ctx = { 0 };
+
+	put_peer(&ctx, peer, port);
+	ask_packet(v, &q, &ctx, &w, want);
+	q.form = "as the peer of a packet of the other family";
+	w = make_packet(other, IPPROTO_TCP, s->to.addr, 40000);
+	put_destination(&w, s->to.addr, s->port);
+	ask_packet(v, &q, &ctx, &w, false);
+}
+
+/* A datagram from `source` to `to` on the wire; from a socket whose peer has a port, or is none. */
+struct datagram {
+	struct net_addr source;
+	struct point to;
+	uint16_t port;
+	struct point peer;
+	uint16_t peer_port;
+	const char *form;
+};
+
+static void ask_datagram(struct prover *v, const struct datagram *d, bool want)
+{
+	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_UDP, d->to, d->port, d->form };
+	struct wire w = make_packet(d->to.family, IPPROTO_UDP, d->source, 40000);
+	struct __sk_buff ctx = { 0 };
+
+	put_destination(&w, d->to.addr, d->port);
+	put_peer(&ctx, d->peer, d->peer_port);
+	ask_packet(v, &q, &ctx, &w, want);
+}
+
+/*
+ * An IPv4 socket whose packet goes where nothing is allowed: the host has translated its
+ * destination, so the peer decides; without one, sendmsg has judged.
+ */
+static void ask_translated(struct prover *v, struct point peer, uint16_t port, bool want)
+{
+	const struct datagram d = { beside(v->elsewhere.addr), v->elsewhere, port, peer, port,
+				    "to a peer of another address" };
+
+	ask_datagram(v, &d, port ? want : v->granted[NET_UDP]);
 }
 
 static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool want)
@@ -288,11 +347,66 @@ static void ask_call(struct prover *v, bool datagram, int proto, struct point at
 static void ask_spelling(struct prover *v, struct point at, uint16_t port,
 			 const bool to[NET_PROTOS], const bool raw[NET_PROTOS])
 {
-	for (int proto = 0; proto < NET_PROTOS; proto++) {
+	for (int proto = 0; proto < NET_PROTOS; proto++)
 		ask_call(v, false, proto, at, port, to[proto]);
-		ask_egress(v, proto, at, port, raw[proto]);
-	}
 	ask_call(v, true, NET_UDP, at, port, to[NET_UDP]);
+	ask_segment(v, at, port, raw[NET_TCP]);
+}
+
+static bool is_reached(const struct port_map *open)
+{
+	for (size_t i = 0; i < sizeof open->open[NET_UDP] / sizeof *open->open[NET_UDP]; i++)
+		if (open->open[NET_UDP][i])
+			return true;
+	return false;
+}
+
+/*
+ * IPv4 sockets take the address of one peer and the port of another where calls race, or of none: a
+ * packet that can be such a mixture has to be allowed itself.
+ */
+static void ask_mixed(struct prover *v, struct point at, uint16_t port, bool reached, bool want)
+{
+	const struct sample *s = &v->sample[NET_UDP][NET_V4];
+	const bool some = s->known && (!port || reference_allows(v->some, NET_UDP, port));
+	struct datagram d = { .to = at, .port = port, .form = "as a packet's destination" };
+
+	d.source = beside(at.addr);
+	d.peer.family = NET_V4;
+	ask_datagram(v, &d, some && reached ? want : v->granted[NET_UDP]);
+	d.peer = v->elsewhere;
+	d.peer_port = port ? port : 443;
+	ask_datagram(v, &d, some && reached && want);
+	d.form = "as a packet's source and destination";
+	d.source = at.addr;
+	ask_datagram(v, &d, some && want);
+	d.peer = s->to;
+	d.peer_port = s->port;
+	if (s->known)
+		ask_datagram(v, &d, some ? want : true);
+}
+
+/* IPv6 sockets: the packet's own destination decides, whatever the peer is. */
+static void ask_own(struct prover *v, struct point at, uint16_t port, bool want)
+{
+	struct datagram d = { .source = beside(at.addr), .to = at, .port = port };
+
+	d.form = "as a packet's destination, of an IPv6 socket";
+	d.peer.family = NET_V6;
+	ask_datagram(v, &d, want);
+	d.peer_port = port;
+	d.peer = at.family == NET_V4 ? mapped(at) : at;
+	ask_datagram(v, &d, want);
+	d.form = "as a packet's destination, of an IPv4 socket";
+	d.peer = v->sample[NET_UDP][NET_V4].to;
+	d.peer_port = v->sample[NET_UDP][NET_V4].port;
+	if (at.family == NET_V6 && v->sample[NET_UDP][NET_V4].known)
+		ask_datagram(v, &d, false);
+	d.form = "as an IPv6 packet";
+	d.to = d.peer = mapped(at);
+	d.peer_port = port;
+	if (at.family == NET_V4)
+		ask_datagram(v, &d, false);
 }
 
 static void remember(struct prover *v, int proto, struct point at, uint16_t port)
@@ -315,8 +429,12 @@ static void ask_destination(struct prover *v, const struct port_map *open,
 		raw[proto] = reference_allows(open_raw, proto, port);
 	}
 	ask_spelling(v, at, port, to, raw);
-	if (at.family == NET_V4)
+	ask_own(v, at, port, raw[NET_UDP]);
+	if (at.family == NET_V4) {
 		ask_spelling(v, mapped(at), port, to, raw);
+		ask_translated(v, at, port, raw[NET_UDP]);
+		ask_mixed(v, at, port, is_reached(open_raw), raw[NET_UDP]);
+	}
 	ask_ingress(v, at, port, raw[NET_UDP]);
 }
 
@@ -646,19 +764,32 @@ static void ask_address(struct prover *v, const struct point *point, size_t n, c
 		ask_destination(v, v->open, raw, *point, ports->item[i]);
 }
 
-/* Which protocols are granted at all, and a destination of each. */
+/* Notes what is open by UDP at an IPv4 address. */
+static void note_ports(struct prover *v, struct point at)
+{
+	if (!is_reached(v->open))
+		v->elsewhere = at;
+	for (size_t i = 0; i < sizeof v->some->open[NET_UDP] / sizeof *v->some->open[NET_UDP]; i++)
+		v->some->open[NET_UDP][i] |= v->open->open[NET_UDP][i];
+}
+
+/* Which protocols are granted at all, by which ports, and a destination of each. */
 static void find_samples(struct prover *v, const struct points *points)
 {
 	for (size_t i = 0; i < points->n; i += same_address(&points->item[i], points->n - i)) {
-		reference_holding(&v->ref, points->item[i], &v->holding);
+		struct point at = points->item[i];
+
+		reference_holding(&v->ref, at, &v->holding);
+		reference_judge(&v->holding, v->open);
+		if (at.family == NET_V4)
+			note_ports(v, at);
 		if (!v->holding.n)
 			continue;
-		reference_judge(&v->holding, v->open);
-		near_ports(v, &v->ports, points->item[i], false);
+		near_ports(v, &v->ports, at, false);
 		for (size_t k = 0; k < v->ports.n; k++)
 			for (int proto = 0; proto < NET_PROTOS; proto++)
 				if (reference_allows(v->open, proto, v->ports.item[k]))
-					remember(v, proto, points->item[i], v->ports.item[k]);
+					remember(v, proto, at, v->ports.item[k]);
 	}
 }
 
@@ -685,11 +816,6 @@ static void prove_destinations(struct prover *v)
 	struct ports ports = { 0 };
 	bool full;
 
-	for (int proto = 0; proto < NET_PROTOS; proto++)
-		for (int family = 0; family < NET_FAMILIES; family++)
-			v->leaving[proto][family] = make_packet((enum net_family)family,
-								proto_number[proto],
-								(struct net_addr){ 0, 0 }, 40000);
 	find_teredo(v);
 	points = list_points(v);
 	find_samples(v, &points);
@@ -699,6 +825,7 @@ static void prove_destinations(struct prover *v)
 	add_port(v, &ports, 65535);
 	finish_ports(&ports);
 	ask_samples(v);
+	ask_mixed(v, v->elsewhere, 0, false, false);
 	full = points.n * ports.n <= FULL_CROSS;
 	for (size_t i = 0, n; i < points.n && !v->failed; i += n) {
 		n = same_address(&points.item[i], points.n - i);
@@ -917,10 +1044,11 @@ static void prove_truncated(struct prover *v, struct packet p)
 {
 	size_t header = p.family == NET_V4 ? 20 : 40;
 	size_t needed = header + (p.q.protocol == IPPROTO_TCP ? 14 : 2);
-	bool arrive = p.arrive;
+	bool leave = p.leave, arrive = p.arrive;
 
 	for (size_t size = p.w.size; size-- > 0;) {
 		p.w.size = size;
+		p.leave = leave && size >= header + 4;
 		p.arrive = arrive && size >= needed;
 		ask_both(v, &p, "cut short", size >= 24);
 	}
@@ -986,6 +1114,8 @@ static void prove_tcp_flags(struct prover *v, struct packet p)
 
 static void prove_socket_families(struct prover *v, struct packet p)
 {
+	if (p.family == NET_V4)
+		put_words(p.ctx.remote_ip6, mapped(p.q.at).addr);
 	p.q.hook = CAVE_HOOK_EGRESS;
 	p.q.form = "from a socket of another family";
 	for (uint32_t family = 0; family < 20; family++) {
@@ -995,24 +1125,49 @@ static void prove_socket_families(struct prover *v, struct packet p)
 	}
 }
 
-/* The peer is granted where any is, the sender too; headers are judged alike in both versions. */
+/* Whatever the packet and its socket are otherwise: no mapped address stands in IPv6. */
+static void prove_mapped(struct prover *v, struct packet p)
+{
+	struct points at = { 0 };
+
+	add_lookalikes(v, &at, 0x0a000001, 0);
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, 0x0a000001 }, 0);
+	p.q.hook = CAVE_HOOK_EGRESS;
+	for (size_t i = 0; i < at.n; i++) {
+		bool six = at.item[i].family == NET_V6;
+		struct net_addr a = six ? at.item[i].addr : mapped(at.item[i]).addr;
+		struct packet to = p;
+		uint32_t word[4];
+
+		put_words(word, a);
+		memcpy(to.w.byte + 8, word, sizeof word);
+		to.q.form = six ? "from what is like a mapped address" : "from a mapped address";
+		ask_packet(v, &to.q, &to.ctx, &to.w, p.leave && six);
+		/* A datagram's destination is judged itself. */
+		if (p.q.protocol != IPPROTO_TCP)
+			continue;
+		to = p;
+		put_destination(&to.w, a, p.q.port);
+		to.q.form = six ? "to what is like a mapped address" : "to a mapped address";
+		ask_packet(v, &to.q, &to.ctx, &to.w, p.leave && six);
+	}
+}
+
+/* From a granted sender, to a granted peer. */
 static struct packet sample_packet(const struct prover *v, int proto, enum net_family family)
 {
 	const struct point nobody = { .family = family, .addr = { 0x20010db8ffff0000, 0xffff } };
+	const struct sample *s = &v->sample[proto][family];
 	struct packet p = { .family = family,
-			    .leave = v->granted[proto],
-			    .arrive = v->granted[proto] };
-	const struct sample *peer = &v->sample[proto][NET_V4], *from = &v->sample[proto][family];
+			    .leave = s->known,
+			    .arrive = proto == NET_TCP ? v->granted[proto] : s->known };
 
-	if (!peer->known)
-		peer = &v->sample[proto][NET_V6];
-	put_peer(&p.ctx, peer->known ? peer->to : nobody, peer->known ? peer->port : 443);
-	if (!from->known && proto == NET_UDP)
-		p.arrive = false;
 	p.q = (struct question){ .protocol = proto_number[proto],
-				 .at = from->known ? from->to : nobody,
-				 .port = from->known ? from->port : 443 };
+				 .at = s->known ? s->to : nobody,
+				 .port = s->known ? s->port : 443 };
+	put_peer(&p.ctx, p.q.at, p.q.port);
 	p.w = make_packet(family, p.q.protocol, p.q.at.addr, p.q.port);
+	put_destination(&p.w, p.q.at.addr, p.q.port);
 	return p;
 }
 
@@ -1028,6 +1183,8 @@ static void prove_packets(struct prover *v)
 			prove_first_bytes(v, p);
 			if (family == NET_V4)
 				prove_fragments(v, p);
+			else
+				prove_mapped(v, p);
 			if (proto == NET_TCP)
 				prove_tcp_flags(v, p);
 			prove_socket_families(v, p);
@@ -1063,6 +1220,7 @@ bool egress_prove(struct diags *d, const struct policy *p, const struct hook_pro
 	v.holding = reference_list(&scratch, p);
 	v.open = ARENA_ARRAY(&scratch, 1, struct port_map);
 	v.none = ARENA_ARRAY(&scratch, 1, struct port_map);
+	v.some = ARENA_ARRAY(&scratch, 1, struct port_map);
 	v.failed = !check_programs(&v);
 	if (!v.failed)
 		prove_destinations(&v);
