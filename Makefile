@@ -40,7 +40,8 @@ all: $(B)/cavec $(B)/caverun $(B)/cave-load
 
 # --- the compiler --------------------------------------------------------------------------------
 
-GEN := $(B)/gen/cave.tab.c $(B)/gen/cave.lex.c $(B)/gen/syscalls_table.h
+TABLES := syscalls_table syscalls_args syscalls_consts
+GEN := $(B)/gen/cave.tab.c $(B)/gen/cave.lex.c $(TABLES:%=$(B)/gen/%.h)
 CAVEC_SRC := $(filter-out bpf/loader.c,$(wildcard bpf/*.c)) $(wildcard compiler/*.c)
 CAVEC_OBJ := $(CAVEC_SRC:%.c=$(B)/%.o) $(B)/gen/cave.tab.o $(B)/gen/cave.lex.o
 CAVEC_LIB := -lbpf -lelf -ljansson -lz
@@ -61,10 +62,13 @@ $(B)/gen/cave.lex.c: grammar/cave.l $(B)/gen/cave.tab.h
 	@echo "  FLEX  $<"
 	$(Q)flex -o $@ $<
 
-$(B)/gen/syscalls_table.h: compiler/syscalls.tbl compiler/syscalls_table.awk
+$(B)/gen/syscalls_table.h: compiler/syscalls.tbl
+$(B)/gen/syscalls_args.h: compiler/syscalls_args.tbl
+$(B)/gen/syscalls_consts.h: compiler/syscalls_consts.tbl
+$(B)/gen/syscalls_%.h: compiler/syscalls_%.awk
 	@mkdir -p $(@D)
 	@echo "  GEN   $@"
-	$(Q)awk -f compiler/syscalls_table.awk compiler/syscalls.tbl > $@.tmp && mv $@.tmp $@
+	$(Q)awk -f $< $(filter %.tbl,$^) > $@.tmp && mv $@.tmp $@
 
 # embedded with .incbin, which the compiler's own dependencies do not see
 $(B)/compiler/syscalls_builtin.o: $(wildcard compiler/base/*.cave)

@@ -65,6 +65,14 @@ __attribute__((format(printf, 2, 3))) static bool fail(struct artefact_error *er
 
 /* --- digest -------------------------------------------------------------------------------------- */
 
+/* What `cavec FILTER -o OUT` writes begins with a load of the architecture; no ELF file does. */
+static bool is_bare_filter(const struct artefact *a)
+{
+	static const struct sock_filter load = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4);
+
+	return a->size >= sizeof load && a->size % sizeof load == 0 && memcmp(a->data, &load, sizeof load) == 0;
+}
+
 static bool check_digest(const struct artefact *a, struct artefact_error *error)
 {
 	uint8_t digest[SHA256_SIZE];
@@ -72,6 +80,9 @@ static bool check_digest(const struct artefact *a, struct artefact_error *error)
 
 	if (a->size > CAVE_ARTEFACT_MAX)
 		return fail(error, "it is larger than %u bytes", CAVE_ARTEFACT_MAX);
+	if (is_bare_filter(a))
+		return fail(error, "it is a bare filter, not a profile's artefact: it has none of a profile's promises; "
+				   "start the program with what takes one, such as bwrap --seccomp");
 	if (a->size < sizeof(Elf64_Ehdr) + CAVE_DIGEST_SIZE)
 		return fail(error, "it has only %zu bytes: empty, cut short, or no artefact", a->size);
 	if (memcmp(a->data, ELFMAG, SELFMAG))

@@ -50,6 +50,7 @@ static bool check_alu(const struct bpf_insn *insn)
 		return false;
 	switch (insn->code) {
 	case BPF_ALU64 | BPF_MOV | BPF_X:
+	case BPF_ALU | BPF_XOR | BPF_X:
 		return insn->imm == 0;
 	case BPF_ALU | BPF_MOV | BPF_K:
 	case BPF_ALU | BPF_AND | BPF_K:
@@ -293,6 +294,11 @@ static inline bool alu(struct machine *m, const struct bpf_insn *insn)
 			return false;
 		*dst = m->value[insn->src_reg];
 		*kind = m->kind[insn->src_reg];
+		return true;
+	case BPF_ALU | BPF_XOR | BPF_X:
+		if (*kind != NUMBER || m->kind[insn->src_reg] != NUMBER)
+			return false;
+		*dst = (uint32_t)*dst ^ (uint32_t)m->value[insn->src_reg];
 		return true;
 	case BPF_ALU | BPF_AND | BPF_K:
 		if (*kind != NUMBER)

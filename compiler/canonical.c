@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "cave/artefact.h"
-#include "compiler/ast.h"
 #include "compiler/egress.h"
 
 static const char *const protos[NET_PROTOS] = { "tcp", "udp" };
@@ -264,35 +263,6 @@ static void put_files(struct buffer *b, const struct policy *p)
 	buffer_printf(b, "    }\n");
 }
 
-struct sys_line {
-	const char *verb, *name;
-};
-
-static int by_line(const void *a, const void *b)
-{
-	const struct sys_line *x = a, *y = b;
-	int order = strcmp(x->verb, y->verb);
-
-	return order ? order : strcmp(x->name, y->name);
-}
-
-static void put_syscalls(struct buffer *b, const struct policy *p)
-{
-	struct sys_line *line = NULL;
-	size_t n = 0, cap = 0;
-
-	for (size_t i = 0; i < p->nsys_rules; i++)
-		for (const struct node *item = p->sys_rule[i]->kids; item; item = item->next)
-			*ARENA_PUSH(b->arena, line, n, cap) = (struct sys_line){ p->sys_rule[i]->text, item->text };
-	if (n)
-		qsort(line, n, sizeof *line, by_line);
-	buffer_printf(b, "    syscalls {\n        base %s\n", p->base_syscalls ? "default" : "none");
-	for (size_t i = 0; i < n; i++)
-		if (!i || by_line(&line[i - 1], &line[i]) != 0)
-			buffer_printf(b, "        %s %s\n", line[i].verb, line[i].name);
-	buffer_printf(b, "    }\n");
-}
-
 void canonical_text(const struct policy *p, const struct net_set *set, struct buffer *out)
 {
 	buffer_printf(out, "profile %s {\n    sandbox required\n", p->name);
@@ -305,6 +275,6 @@ void canonical_text(const struct policy *p, const struct net_set *set, struct bu
 		buffer_printf(out, "    credentialEnv %s\n", p->credential[i]);
 	put_env(out, p);
 	put_files(out, p);
-	put_syscalls(out, p);
+	canonical_syscalls(p, out);
 	buffer_printf(out, "}\n");
 }

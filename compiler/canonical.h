@@ -9,4 +9,7 @@
 
 void canonical_text(const struct policy *p, const struct net_set *set, struct buffer *out);
 
+/* The syscalls block of it. */
+void canonical_syscalls(const struct policy *p, struct buffer *out);
+
 #endif

@@ -10,11 +10,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include "bpf/artefact.h"
 #include "compiler/canonical.h"
 #include "compiler/capabilities.h"
 #include "compiler/egress.h"
+#include "compiler/emit.h"
 #include "compiler/manifest.h"
 #include "compiler/object.h"
 #include "compiler/output.h"
@@ -31,8 +33,8 @@ struct compile {
 	struct loader loader;
 	struct policy policy;
 	struct net_set set;
-	struct sys_rules rules;
-	struct filter_program filter;
+	struct sys_rules rules[SYS_ARCHES];
+	struct filter_program filter[SYS_ARCHES];
 	struct hook_program hook[CAVE_HOOK_COUNT];
 	bool has_hooks;
 };
@@ -71,7 +73,7 @@ static void resolve(struct compile *c, const struct resolve_options *o, uint32_t
 	}
 	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
 	if (!c->diags.errors)
-		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, &c->rules);
+		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, c->rules);
 }
 
 static void too_long(struct compile *c, const struct gen_error *error, const char *what)
@@ -84,16 +86,26 @@ static void too_long(struct compile *c, const struct gen_error *error, const cha
 		diag_note(&c->diags, e, (struct span){ 0 }, "%s", error->detail);
 }
 
+static void generate_filter(struct compile *c, enum sys_arch arch)
+{
+	struct gen_error error = { 0 };
+
+	if (!seccomp_generate(&c->arena, &c->rules[arch], &c->filter[arch], &error))
+		too_long(c, &error, arena_printf(&c->arena, "the syscall filter for %s", sys_arch_name(arch)));
+	else
+		syscalls_prove(&c->diags, &c->rules[arch], &c->filter[arch]);
+}
+
 /* Rules and sets to programs, each proved against the policy. */
 static void generate(struct compile *c)
 {
 	struct gen_error error = { 0 };
 
 	c->has_hooks = !net_set_empty(&c->set);
-	if (!seccomp_generate(&c->arena, &c->rules, &c->filter, &error))
-		too_long(c, &error, "the syscall filter");
-	else
-		syscalls_prove(&c->diags, &c->rules, &c->filter);
+	/* What is wrong with one architecture's is mostly wrong with all. */
+	for (unsigned arch = 0; arch < SYS_ARCHES && !c->diags.errors; arch++)
+		if (policy_has_arch(&c->policy, arch))
+			generate_filter(c, arch);
 	if (!c->has_hooks)
 		return;
 	if (!egress_generate(&c->arena, &c->set, c->hook, &error))
@@ -108,8 +120,7 @@ static const char *assemble(struct compile *c, struct buffer *out)
 	struct object_parts parts = {
 		.sources = &c->sources,
 		.hook = c->has_hooks ? c->hook : NULL,
-		.filter_section = arena_printf(&c->arena, "cave.seccomp.%s", c->rules.arch_name),
-		.filter = &c->filter,
+		.filter = c->filter,
 		.manifest = { .arena = &c->arena },
 		.policy = { .arena = &c->arena },
 	};
@@ -118,7 +129,7 @@ static const char *assemble(struct compile *c, struct buffer *out)
 	const char *fault;
 
 	canonical_text(&c->policy, &c->set, &parts.policy);
-	manifest_write(&c->policy, c->rules.arch, &c->filter, parts.hook, &parts.manifest);
+	manifest_write(&c->policy, c->filter, parts.hook, &parts.manifest);
 	if (parts.manifest.n > ARTEFACT_MANIFEST_MAX) {
 		diag_error(&c->diags, CAVE_VALUE, c->policy.at,
 			   "the profile's names, values and paths take %zu bytes, more than %d", parts.manifest.n,
@@ -154,15 +165,46 @@ static void remark_elsewhere(struct compile *c, const struct compile_options *o)
 	free(folder);
 }
 
+/* A bare filter's bytes, in the form asked for; false after an error was recorded. */
+static bool emit_filter(struct compile *c, enum sys_arch arch, enum emit how, struct buffer *out)
+{
+	if (how == EMIT_C)
+		emit_c(c->policy.name, &c->rules[arch], &c->filter[arch], out);
+	else if (how != EMIT_OCI)
+		emit_bpf(&c->filter[arch], out);
+	else if (!emit_oci(&c->arena, &c->rules[arch], out))
+		diag_error(&c->diags, CAVE_UNSUPPORTED, c->policy.at,
+			   "a condition takes too many comparisons of the container engines' kind");
+	diag_remark(&c->diags, c->policy.at,
+		    "a bare filter carries none of a profile's promises: it judges system calls, and nothing else");
+	return c->diags.errors == 0;
+}
+
+/* Forms and architectures are for bare filters alone: an artefact has them all. */
+static bool fits(struct compile *c, const struct resolve_options *o, enum emit how, const char **fault)
+{
+	if (!c->policy.bare && (how == EMIT_C || how == EMIT_OCI || o->arch_named))
+		*fault = "--arch, --emit c and --emit oci are for a bare filter; this is a profile";
+	return !*fault;
+}
+
 /* From file number `file` to the artefact; false after an error was recorded, or with *fault set. */
-static bool build(struct compile *c, const struct resolve_options *o, uint32_t file, struct buffer *out,
-		  const char **fault)
+static bool build(struct compile *c, const struct resolve_options *o, enum emit how, uint32_t file,
+		  struct buffer *out, const char **fault)
 {
 	resolve(c, o, file);
+	if (!c->diags.errors && !fits(c, o, how, fault))
+		return false;
 	if (!c->diags.errors)
 		generate(c);
+	if (!c->diags.errors) {
+		syscalls_expect(&c->diags, &c->policy, c->filter);
+		egress_expect(&c->diags, &c->policy, c->has_hooks ? c->hook : NULL);
+	}
 	if (c->diags.errors)
 		return false;
+	if (c->policy.bare)
+		return emit_filter(c, o->arch, how, out);
 	*fault = assemble(c, out);
 	return !*fault && !c->diags.errors;
 }
@@ -172,6 +214,24 @@ static bool same_file(const char *a, const char *b)
 	struct stat x, y;
 
 	return b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The architecture of a bare filter: the one named, or this machine's. */
+static bool arch_option(const char *name, struct resolve_options *out)
+{
+	struct utsname machine = { .machine = "" };
+
+	if (!name && uname(&machine) == 0)
+		name = machine.machine;
+	out->arch_named = name && name != machine.machine;
+	for (unsigned arch = 0; name && arch < SYS_ARCHES; arch++)
+		if (strcmp(sys_arch_name(arch), name) == 0) {
+			out->arch = arch;
+			return true;
+		}
+	/* An artefact has the filters of all, wherever it is compiled. */
+	out->arch = SYS_X86_64;
+	return !out->arch_named;
 }
 
 static int run(struct compile *c, const struct compile_options *o)
@@ -185,6 +245,8 @@ static int run(struct compile *c, const struct compile_options *o)
 	fault = capabilities_read(&c->arena, o->capabilities, &options.capability, &options.ncapabilities);
 	if (fault)
 		return trouble(o->capabilities, fault);
+	if (!arch_option(o->arch, &options))
+		return trouble(o->arch ? o->arch : "--arch", "no such architecture; they are x86_64, aarch64, riscv64");
 	if (!loader_init(&c->loader, &c->diags, o->file, o->root)) {
 		/* Without its folder the profile is absent; a root that the user named is a mistake in usage. */
 		if (o->root)
@@ -196,15 +258,20 @@ static int run(struct compile *c, const struct compile_options *o)
 		return trouble(o->file, strerror(errno));
 	if (!file)
 		return EXIT_REFUSED;
-	if (!build(c, &options, file, &artefact, &fault))
+	if (!build(c, &options, o->emit, file, &artefact, &fault))
 		return fault ? trouble(o->file, fault) : EXIT_REFUSED;
 	if (loader_is_source(&c->loader, o->out) || same_file(o->out, o->capabilities))
 		return trouble(o->out, "this is a source of the compile; it is not written over");
-	remark_elsewhere(c, o);
+	if (!c->policy.bare)
+		remark_elsewhere(c, o);
 	if (!output_write(o->out, artefact.data, artefact.n))
 		return trouble(o->out, strerror(errno));
 	return EXIT_DONE;
 }
+
+_Static_assert((int)SYS_X86_64 == ARTEFACT_X86_64 && (int)SYS_AARCH64 == ARTEFACT_AARCH64 &&
+		       (int)SYS_RISCV64 == ARTEFACT_RISCV64 && (int)SYS_ARCHES == ARTEFACT_ARCHES,
+	       "one order of architectures");
 
 static struct compile *begin(void)
 {
@@ -246,7 +313,8 @@ bool compile_text(const char *name, const char *text, size_t n, FILE *messages, 
 				    (struct span){ 0 }, false);
 
 	capabilities_read(&c->arena, NULL, &options.capability, &options.ncapabilities);
-	good = build(c, &options, file, &artefact, &fault);
+	arch_option(NULL, &options);
+	good = build(c, &options, EMIT_DEFAULT, file, &artefact, &fault);
 	if (good) {
 		*out = malloc(artefact.n);
 		good = *out != NULL;

@@ -10,9 +10,14 @@
 /* Exit statuses of cavec. */
 enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_TROUBLE = 2 };
 
+/* What is written: EMIT_DEFAULT is an artefact for a profile, and EMIT_BPF for a bare filter. */
+enum emit { EMIT_DEFAULT, EMIT_BPF, EMIT_C, EMIT_OCI };
+
 struct compile_options {
 	const char *file; /* the profile */
 	const char *out; /* the artefact */
+	enum emit emit;
+	const char *arch; /* of a bare filter: "x86_64", …; NULL: this machine's */
 	const char *root; /* NULL: the profile's folder */
 	const char *capabilities; /* the operator's table, or NULL */
 };

@@ -191,23 +191,51 @@ static void put_line(FILE *to, const char *file, uint32_t number, const char *te
 
 /* --- programs --- */
 
-static void dump_filter(FILE *to, const struct artefact *a, enum artefact_arch arch, const struct lines *lines)
+/* Where a filter's instructions came from: runs that are used up one instruction after the other. */
+struct runs {
+	const struct cave_line_run *run, *end;
+	uint32_t used;
+};
+
+static struct runs read_runs(const struct artefact *a, enum artefact_arch arch)
 {
-	const struct artefact_filter *f = &a->filter[arch];
-	char name[64], text[DISASM_SIZE];
 	const struct artefact_section *s;
-	const uint32_t *ids = NULL;
+	const struct cave_line_run *run;
+	char name[64];
 
 	snprintf(name, sizeof name, "cave.seccomp.%s.lines", artefact_arch_name(arch));
 	s = artefact_section(a, name);
-	if (s && s->size == f->n * sizeof *ids)
-		ids = s->data;
+	run = s ? s->data : NULL;
+	return (struct runs){ run, run ? run + s->size / sizeof *run : NULL, 0 };
+}
+
+/* The line of the next instruction, or NULL. */
+static const struct line *next_line(struct runs *r, const struct lines *lines)
+{
+	while (r->run < r->end && r->used >= r->run->count) {
+		r->run++;
+		r->used = 0;
+	}
+	if (r->run == r->end)
+		return NULL;
+	r->used++;
+	return r->run->line < lines->n ? &lines->line[r->run->line] : NULL;
+}
+
+static void dump_filter(FILE *to, const struct artefact *a, enum artefact_arch arch, const struct lines *lines)
+{
+	const struct artefact_filter *f = &a->filter[arch];
+	struct runs runs = read_runs(a, arch);
+	char text[DISASM_SIZE];
+
 	fprintf(to, "\nsyscall filter %s, %zu instructions\n", artefact_arch_name(arch), f->n);
 	for (size_t i = 0; i < f->n; i++) {
+		const struct line *l = next_line(&runs, lines);
+
 		disasm_filter(f->insn, i, text);
 		fprintf(to, "%5zu  %-44s", i, text);
-		if (ids && ids[i] < lines->n)
-			put_line(to, lines->line[ids[i]].file, lines->line[ids[i]].number, lines->line[ids[i]].text);
+		if (l)
+			put_line(to, l->file, l->number, l->text);
 		fputc('\n', to);
 	}
 }

@@ -52,4 +52,13 @@ bool egress_reads_as_port(const char *address);
  */
 bool egress_prove(struct diags *d, const struct policy *p, const struct hook_program *hook);
 
+/* Parses an N_EXPECTATION about a connect.  Returns false after an error was recorded. */
+bool egress_parse_expectation(struct diags *d, const struct node *expectation, struct connect_expectation *out);
+
+/*
+ * Runs the programs on every expectation about a connect; `hook` is NULL for a policy without network.  Returns false
+ * with each that does not hold recorded as cave_profile_expectation_failed.
+ */
+bool egress_expect(struct diags *d, const struct policy *p, const struct hook_program *hook);
+
 #endif

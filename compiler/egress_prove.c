@@ -74,9 +74,8 @@ struct prover {
 	unsigned brief_carriers; /* of how many IPv4 addresses */
 	struct net_addr *teredo;
 	size_t nteredo;
-	struct __sk_buff skb;
-	struct wire leaving[NET_PROTOS]
-			   [NET_FAMILIES]; /* packets that say nothing but their protocol */
+	struct port_map *some; /* what UDP is allowed to some IPv4 address by */
+	struct point elsewhere; /* an IPv4 address that UDP is not allowed to by any port */
 	bool failed;
 };
 
@@ -223,17 +222,77 @@ static void put_peer(struct __sk_buff *ctx, struct point peer, uint16_t port)
 			   << 16; /* bpf_convert_ctx_access, net/core/filter.c */
 }
 
-static void ask_egress(struct prover *v, int proto, struct point peer, uint16_t port, bool want)
+static void put_destination(struct wire *w, struct net_addr to, uint16_t port)
 {
-	const struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], peer, port,
-				    "as a socket's peer" };
-	const struct wire *w = &v->leaving[proto][reference_normal(peer).family];
+	bool six = w->byte[0] >> 4 == 6;
+	size_t header = six ? 40 : 20;
+	uint32_t word[4];
 
-	put_peer(&v->skb, peer, port);
-	/* No peer: an unconnected datagram, which sendmsg has judged. */
-	if (proto == NET_UDP && !port)
-		want = v->granted[NET_UDP];
-	ask_packet(v, &q, &v->skb, w, want);
+	put_words(word, to);
+	memcpy(w->byte + (six ? 24 : 16), six ? word : word + 3, six ? 16 : 4);
+	w->byte[header + 2] = (uint8_t)(port >> 8);
+	w->byte[header + 3] = (uint8_t)port;
+}
+
+/* The other side of an address: what a packet says where it is to say nothing. */
+static struct net_addr beside(struct net_addr a)
+{
+	a.lo ^= 1;
+	return a;
+}
+
+/*
+ * A TCP packet from a socket: its peer decides, and the packet is of the peer's family, even if it
+ * goes where the other family is allowed to.
+ */
+static void ask_segment(struct prover *v, struct point peer, uint16_t port, bool want)
+{
+	struct question q = { CAVE_HOOK_EGRESS, IPPROTO_TCP, peer, port, "as a socket's peer" };
+	enum net_family family = reference_normal(peer).family,
+			other = family == NET_V4 ? NET_V6 : NET_V4;
+	struct wire w = make_packet(family, IPPROTO_TCP, (struct net_addr){ 0, 0 }, 40000);
+	const struct sample *s = &v->sample[NET_TCP][other];
+	struct __sk_buff ctx = { 0 };
+
+	put_peer(&ctx, peer, port);
+	ask_packet(v, &q, &ctx, &w, want);
+	q.form = "as the peer of a packet of the other family";
+	w = make_packet(other, IPPROTO_TCP, s->to.addr, 40000);
+	put_destination(&w, s->to.addr, s->port);
+	ask_packet(v, &q, &ctx, &w, false);
+}
+
+/* A datagram from `source` to `to` on the wire; from a socket whose peer has a port, or is none. */
+struct datagram {
+	struct net_addr source;
+	struct point to;
+	uint16_t port;
+	struct point peer;
+	uint16_t peer_port;
+	const char *form;
+};
+
+static void ask_datagram(struct prover *v, const struct datagram *d, bool want)
+{
+	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_UDP, d->to, d->port, d->form };
+	struct wire w = make_packet(d->to.family, IPPROTO_UDP, d->source, 40000);
+	struct __sk_buff ctx = { 0 };
+
+	put_destination(&w, d->to.addr, d->port);
+	put_peer(&ctx, d->peer, d->peer_port);
+	ask_packet(v, &q, &ctx, &w, want);
+}
+
+/*
+ * An IPv4 socket whose packet goes where nothing is allowed: the host has translated its
+ * destination, so the peer decides; without one, sendmsg has judged.
+ */
+static void ask_translated(struct prover *v, struct point peer, uint16_t port, bool want)
+{
+	const struct datagram d = { beside(v->elsewhere.addr), v->elsewhere, port, peer, port,
+				    "to a peer of another address" };
+
+	ask_datagram(v, &d, port ? want : v->granted[NET_UDP]);
 }
 
 static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool want)
@@ -290,11 +349,66 @@ static void ask_call(struct prover *v, bool datagram, int proto, struct point at
 static void ask_spelling(struct prover *v, struct point at, uint16_t port,
 			 const bool to[NET_PROTOS], const bool raw[NET_PROTOS])
 {
-	for (int proto = 0; proto < NET_PROTOS; proto++) {
+	for (int proto = 0; proto < NET_PROTOS; proto++)
 		ask_call(v, false, proto, at, port, to[proto]);
-		ask_egress(v, proto, at, port, raw[proto]);
-	}
 	ask_call(v, true, NET_UDP, at, port, to[NET_UDP]);
+	ask_segment(v, at, port, raw[NET_TCP]);
+}
+
+static bool is_reached(const struct port_map *open)
+{
+	for (size_t i = 0; i < sizeof open->open[NET_UDP] / sizeof *open->open[NET_UDP]; i++)
+		if (open->open[NET_UDP][i])
+			return true;
+	return false;
+}
+
+/*
+ * IPv4 sockets take the address of one peer and the port of another where calls race, or of none: a
+ * packet that can be such a mixture has to be allowed itself.
+ */
+static void ask_mixed(struct prover *v, struct point at, uint16_t port, bool reached, bool want)
+{
+	const struct sample *s = &v->sample[NET_UDP][NET_V4];
+	const bool some = s->known && (!port || reference_allows(v->some, NET_UDP, port));
+	struct datagram d = { .to = at, .port = port, .form = "as a packet's destination" };
+
+	d.source = beside(at.addr);
+	d.peer.family = NET_V4;
+	ask_datagram(v, &d, some && reached ? want : v->granted[NET_UDP]);
+	d.peer = v->elsewhere;
+	d.peer_port = port ? port : 443;
+	ask_datagram(v, &d, some && reached && want);
+	d.form = "as a packet's source and destination";
+	d.source = at.addr;
+	ask_datagram(v, &d, some && want);
+	d.peer = s->to;
+	d.peer_port = s->port;
+	if (s->known)
+		ask_datagram(v, &d, some ? want : true);
+}
+
+/* IPv6 sockets: the packet's own destination decides, whatever the peer is. */
+static void ask_own(struct prover *v, struct point at, uint16_t port, bool want)
+{
+	struct datagram d = { .source = beside(at.addr), .to = at, .port = port };
+
+	d.form = "as a packet's destination, of an IPv6 socket";
+	d.peer.family = NET_V6;
+	ask_datagram(v, &d, want);
+	d.peer_port = port;
+	d.peer = at.family == NET_V4 ? mapped(at) : at;
+	ask_datagram(v, &d, want);
+	d.form = "as a packet's destination, of an IPv4 socket";
+	d.peer = v->sample[NET_UDP][NET_V4].to;
+	d.peer_port = v->sample[NET_UDP][NET_V4].port;
+	if (at.family == NET_V6 && v->sample[NET_UDP][NET_V4].known)
+		ask_datagram(v, &d, false);
+	d.form = "as an IPv6 packet";
+	d.to = d.peer = mapped(at);
+	d.peer_port = port;
+	if (at.family == NET_V4)
+		ask_datagram(v, &d, false);
 }
 
 static void remember(struct prover *v, int proto, struct point at, uint16_t port)
@@ -317,8 +431,12 @@ static void ask_destination(struct prover *v, const struct port_map *open,
 		raw[proto] = reference_allows(open_raw, proto, port);
 	}
 	ask_spelling(v, at, port, to, raw);
-	if (at.family == NET_V4)
+	ask_own(v, at, port, raw[NET_UDP]);
+	if (at.family == NET_V4) {
 		ask_spelling(v, mapped(at), port, to, raw);
+		ask_translated(v, at, port, raw[NET_UDP]);
+		ask_mixed(v, at, port, is_reached(open_raw), raw[NET_UDP]);
+	}
 	ask_ingress(v, at, port, raw[NET_UDP]);
 }
 
@@ -648,19 +766,32 @@ static void ask_address(struct prover *v, const struct point *point, size_t n, c
 		ask_destination(v, v->open, raw, *point, ports->item[i]);
 }
 
-/* Which protocols are granted at all, and a destination of each. */
+/* Notes what is open by UDP at an IPv4 address. */
+static void note_ports(struct prover *v, struct point at)
+{
+	if (!is_reached(v->open))
+		v->elsewhere = at;
+	for (size_t i = 0; i < sizeof v->some->open[NET_UDP] / sizeof *v->some->open[NET_UDP]; i++)
+		v->some->open[NET_UDP][i] |= v->open->open[NET_UDP][i];
+}
+
+/* Which protocols are granted at all, by which ports, and a destination of each. */
 static void find_samples(struct prover *v, const struct points *points)
 {
 	for (size_t i = 0; i < points->n; i += same_address(&points->item[i], points->n - i)) {
-		reference_holding(&v->ref, points->item[i], &v->holding);
+		struct point at = points->item[i];
+
+		reference_holding(&v->ref, at, &v->holding);
+		reference_judge(&v->holding, v->open);
+		if (at.family == NET_V4)
+			note_ports(v, at);
 		if (!v->holding.n)
 			continue;
-		reference_judge(&v->holding, v->open);
-		near_ports(v, &v->ports, points->item[i], false);
+		near_ports(v, &v->ports, at, false);
 		for (size_t k = 0; k < v->ports.n; k++)
 			for (int proto = 0; proto < NET_PROTOS; proto++)
 				if (reference_allows(v->open, proto, v->ports.item[k]))
-					remember(v, proto, points->item[i], v->ports.item[k]);
+					remember(v, proto, at, v->ports.item[k]);
 	}
 }
 
@@ -687,11 +818,6 @@ static void prove_destinations(struct prover *v)
 	struct ports ports = { 0 };
 	bool full;
 
-	for (int proto = 0; proto < NET_PROTOS; proto++)
-		for (int family = 0; family < NET_FAMILIES; family++)
-			v->leaving[proto][family] = make_packet((enum net_family)family,
-								proto_number[proto],
-								(struct net_addr){ 0, 0 }, 40000);
 	find_teredo(v);
 	points = list_points(v);
 	find_samples(v, &points);
@@ -701,6 +827,7 @@ static void prove_destinations(struct prover *v)
 	add_port(v, &ports, 65535);
 	finish_ports(&ports);
 	ask_samples(v);
+	ask_mixed(v, v->elsewhere, 0, false, false);
 	full = points.n * ports.n <= FULL_CROSS;
 	for (size_t i = 0, n; i < points.n && !v->failed; i += n) {
 		n = same_address(&points.item[i], points.n - i);
@@ -922,10 +1049,11 @@ static void prove_truncated(struct prover *v, struct packet p)
 {
 	size_t header = p.family == NET_V4 ? 20 : 40;
 	size_t needed = header + (p.q.protocol == IPPROTO_TCP ? 14 : 2);
-	bool arrive = p.arrive;
+	bool leave = p.leave, arrive = p.arrive;
 
 	for (size_t size = p.w.size; size-- > 0;) {
 		p.w.size = size;
+		p.leave = leave && size >= header + 4;
 		p.arrive = arrive && size >= needed;
 		ask_both(v, &p, "cut short", size >= 24);
 	}
@@ -979,18 +1107,20 @@ static void prove_fragments(struct prover *v, struct packet p)
 static void prove_tcp_flags(struct prover *v, struct packet p)
 {
 	uint8_t *flags = &p.w.byte[(p.family == NET_V4 ? 20 : 40) + 13];
-	bool arrive = p.arrive;
+	bool arrive = p.arrive, listens = reference_listens(v->p, NET_TCP, p.q.at, p.q.port);
 
 	/* What lies above ACK says nothing about a new connection. */
 	for (int value = 0; value < 64; value++) {
 		*flags = (uint8_t)(value < 32 ? value : value << 3 | 2);
-		p.arrive = arrive && (*flags & (SYN | ACK)) != SYN;
+		p.arrive = arrive && (listens || (*flags & (SYN | ACK)) != SYN);
 		ask_both(v, &p, "with other TCP flags", true);
 	}
 }
 
 static void prove_socket_families(struct prover *v, struct packet p)
 {
+	if (p.family == NET_V4)
+		put_words(p.ctx.remote_ip6, mapped(p.q.at).addr);
 	p.q.hook = CAVE_HOOK_EGRESS;
 	p.q.form = "from a socket of another family";
 	for (uint32_t family = 0; family < 20; family++) {
@@ -1018,61 +1148,72 @@ static void put_local(struct __sk_buff *ctx, struct point at, uint16_t port)
 		put_words(ctx->local_ip6, at.addr);
 }
 
-/* A socket that was accepted at the first endpoint of a listen; as it is if there is none. */
-static void put_listener(struct __sk_buff *ctx, const struct policy *p, int proto)
+/* Whatever the packet and its socket are otherwise: no mapped address stands in IPv6. */
+static void prove_mapped(struct prover *v, struct packet p)
 {
-	for (size_t i = 0; i < p->nlistens; i++) {
-		const struct net_rule *r = &p->listen[i];
+	struct points at = { 0 };
 
-		if (!r->proto[proto])
+	add_lookalikes(v, &at, 0x0a000001, 0);
+	add_point(v, &at, NET_V4, (struct net_addr){ 0, 0x0a000001 }, 0);
+	p.q.hook = CAVE_HOOK_EGRESS;
+	for (size_t i = 0; i < at.n; i++) {
+		bool six = at.item[i].family == NET_V6;
+		struct net_addr a = six ? at.item[i].addr : mapped(at.item[i]).addr;
+		struct packet to = p;
+		uint32_t word[4];
+
+		put_words(word, a);
+		memcpy(to.w.byte + 8, word, sizeof word);
+		to.q.form = six ? "from what is like a mapped address" : "from a mapped address";
+		ask_packet(v, &to.q, &to.ctx, &to.w, p.leave && six);
+		/* A datagram's destination is judged itself. */
+		if (p.q.protocol != IPPROTO_TCP)
 			continue;
-		put_peer(ctx, stranger(r->to[0].family), STRANGER_PORT);
-		put_local(ctx, (struct point){ .family = r->to[0].family, .addr = r->to[0].lo },
-			  r->port[0].lo);
-		return;
+		to = p;
+		put_destination(&to.w, a, p.q.port);
+		to.q.form = six ? "to what is like a mapped address" : "to a mapped address";
+		ask_packet(v, &to.q, &to.ctx, &to.w, p.leave && six);
 	}
 }
 
-/* The peer is granted where any is, the sender too; headers are judged alike in both versions. */
+/* From a granted sender, to a granted peer. */
 static struct packet sample_packet(const struct prover *v, int proto, enum net_family family)
 {
 	const struct point nobody = { .family = family, .addr = { 0x20010db8ffff0000, 0xffff } };
+	const struct sample *s = &v->sample[proto][family];
 	struct packet p = { .family = family,
-			    .leave = v->used[proto],
-			    .arrive = v->used[proto] };
-	const struct sample *peer = &v->sample[proto][NET_V4], *from = &v->sample[proto][family];
+			    .leave = s->known,
+			    .arrive = proto == NET_TCP ? v->used[proto] : s->known };
 
-	if (!peer->known)
-		peer = &v->sample[proto][NET_V6];
-	put_peer(&p.ctx, peer->known ? peer->to : nobody, peer->known ? peer->port : 443);
-	if (!peer->known)
-		put_listener(&p.ctx, v->p, proto);
-	if (!from->known && proto == NET_UDP)
-		p.arrive = false;
 	p.q = (struct question){ .protocol = proto_number[proto],
-				 .at = from->known ? from->to : nobody,
-				 .port = from->known ? from->port : 443 };
+				 .at = s->known ? s->to : nobody,
+				 .port = s->known ? s->port : 443 };
+	put_peer(&p.ctx, p.q.at, p.q.port);
 	p.w = make_packet(family, p.q.protocol, p.q.at.addr, p.q.port);
+	put_destination(&p.w, p.q.at.addr, p.q.port);
 	return p;
+}
+
+static void prove_packet(struct prover *v, struct packet p)
+{
+	ask_both(v, &p, NULL, true);
+	prove_truncated(v, p);
+	prove_next_headers(v, p);
+	prove_first_bytes(v, p);
+	if (p.family == NET_V4)
+		prove_fragments(v, p);
+	else
+		prove_mapped(v, p);
+	if (p.q.protocol == IPPROTO_TCP)
+		prove_tcp_flags(v, p);
+	prove_socket_families(v, p);
 }
 
 static void prove_packets(struct prover *v)
 {
-	for (int proto = 0; proto < NET_PROTOS; proto++) {
-		for (int family = 0; family < NET_FAMILIES; family++) {
-			struct packet p = sample_packet(v, proto, (enum net_family)family);
-
-			ask_both(v, &p, NULL, true);
-			prove_truncated(v, p);
-			prove_next_headers(v, p);
-			prove_first_bytes(v, p);
-			if (family == NET_V4)
-				prove_fragments(v, p);
-			if (proto == NET_TCP)
-				prove_tcp_flags(v, p);
-			prove_socket_families(v, p);
-		}
-	}
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		for (int family = 0; family < NET_FAMILIES; family++)
+			prove_packet(v, sample_packet(v, proto, (enum net_family)family));
 }
 
 /* --- endpoints of one's own ------------------------------------------------ */
@@ -1126,62 +1267,141 @@ static bool stranger_allowed(struct prover *v, enum net_family family, int proto
 	return reference_allows(v->open, proto, STRANGER_PORT);
 }
 
-/*
- * A packet from a socket that is bound to the endpoint, with a peer whose address is granted, by
- * ports that are not: those of the listen, so that the two ends cannot be taken for each other.
- */
-static void ask_accepted_known(struct prover *v, int proto, struct point at, uint16_t port, bool want)
+/* A socket and what it sends. */
+struct segment {
+	const char *form;
+	struct point peer;
+	uint16_t peer_port;
+	struct point local;
+	uint16_t port;
+	enum net_family family; /* of the packet */
+	struct net_addr source;
+	uint8_t flags;
+};
+
+static void ask_own_end(struct prover *v, const struct segment *s, bool want)
 {
-	struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], at, port,
-			      "as the own address of a socket with a granted peer" };
-	const uint16_t remote[] = { STRANGER_PORT, v->p->listen[0].port[0].lo };
-
-	for (int family = 0; family < NET_FAMILIES; family++)
-		for (size_t i = 0; i < sizeof remote / sizeof *remote; i++) {
-			const struct sample *s = &v->sample[proto][family];
-			struct point peer = at.family == NET_V6 && family == NET_V4 ? mapped(s->to) : s->to;
-			struct __sk_buff ctx = { 0 };
-
-			if (!s->known || peer.family != at.family)
-				continue;
-			reference_holding(&v->ref, s->to, &v->holding);
-			reference_judge(&v->holding, v->open);
-			put_peer(&ctx, peer, remote[i]);
-			put_local(&ctx, at, port);
-			ask_packet(v, &q, &ctx, &v->leaving[proto][at.family],
-				   want || reference_allows(v->open, proto, remote[i]));
-		}
-}
-
-/* A packet from a socket that is bound to the endpoint, whose peer is a stranger, or none. */
-static void ask_accepted(struct prover *v, int proto, struct point at, uint16_t port, bool want)
-{
-	struct question q = { CAVE_HOOK_EGRESS, proto_number[proto], at, port, "as a socket's own address" };
+	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_TCP, s->local, s->port, s->form };
+	struct wire w = make_packet(s->family, IPPROTO_TCP, s->source, s->port);
+	const struct sample *to = &v->sample[NET_TCP][s->family];
 	struct __sk_buff ctx = { 0 };
 
-	put_peer(&ctx, stranger(at.family), STRANGER_PORT);
-	put_local(&ctx, at, port);
-	ask_packet(v, &q, &ctx, &v->leaving[proto][at.family],
-		   want || stranger_allowed(v, at.family, proto));
-	put_peer(&ctx, (struct point){ .family = at.family }, 0);
-	q.form = "as a listening socket's address";
-	ask_packet(v, &q, &ctx, &v->leaving[proto][at.family],
-		   proto == NET_UDP ? v->used[NET_UDP] : want);
-	ask_accepted_known(v, proto, at, port, want);
+	w.byte[(s->family == NET_V4 ? 20 : 40) + 13] = s->flags;
+	put_destination(&w, to->to.addr, to->port);
+	put_peer(&ctx, s->peer, s->peer_port);
+	put_local(&ctx, s->local, s->port);
+	ask_packet(v, &q, &ctx, &w, want);
 }
 
-static void put_target(struct wire *w, enum net_family family, struct net_addr a, uint16_t port)
+static struct point spelled(struct point at, enum net_family socket)
 {
-	size_t header = family == NET_V4 ? 20 : 40;
-	uint32_t word[4];
+	return at.family == NET_V4 && socket == NET_V6 ? mapped(at) : at;
+}
 
-	put_words(word, a);
-	if (family == NET_V4)
-		memcpy(w->byte + 16, word + 3, 4);
-	else
-		memcpy(w->byte + 24, word, 16);
-	w->byte[header + 2] = (uint8_t)(port >> 8);
-	w->byte[header + 3] = (uint8_t)port;
+/* Peers whose address is granted, by ports that are not: those of the listen. */
+static void ask_accepted_known(struct prover *v, struct segment s, bool want)
+{
+	const uint16_t remote[] = { STRANGER_PORT, v->p->listen[0].port[0].lo };
+	const struct sample *known = &v->sample[NET_TCP][s.family];
+
+	s.form = "as the own address of a socket with a granted peer";
+	for (size_t i = 0; known->known && i < sizeof remote / sizeof *remote; i++) {
+		reference_holding(&v->ref, known->to, &v->holding);
+		reference_judge(&v->holding, v->open);
+		s.peer = spelled(known->to, s.local.family);
+		s.peer_port = remote[i];
+		ask_own_end(v, &s, want || reference_allows(v->open, NET_TCP, remote[i]));
+	}
+}
+
+/* The peer, or the packet, or both of the other family: nothing that came in is like that. */
+static void ask_crossed(struct prover *v, struct segment s)
+{
+	enum net_family own = s.family, other = own == NET_V4 ? NET_V6 : NET_V4;
+
+	s.form = "as the own address of a socket whose packet is of the other family";
+	s.family = other;
+	ask_own_end(v, &s, false);
+	if (s.local.family == NET_V4)
+		return;
+	s.form = "as the own address of a socket whose peer is of the other family";
+	s.peer = spelled(stranger(other), NET_V6);
+	ask_own_end(v, &s, stranger_allowed(v, other, NET_TCP));
+	s.family = own;
+	ask_own_end(v, &s, false);
+}
+
+/* A listening socket answers a SYN, and sends nothing else. */
+static void ask_answer(struct prover *v, struct segment s, bool want)
+{
+	struct segment strange = s;
+
+	s.peer = (struct point){ .family = s.local.family };
+	s.peer_port = 0;
+	s.form = "as a listening socket's address";
+	for (int flags = 0; flags < 256; flags++) {
+		s.flags = (uint8_t)flags;
+		ask_own_end(v, &s, want && (flags & SYN) && (flags & ACK));
+	}
+	strange.peer_port = 0;
+	strange.form = "as the address of a socket whose peer has no port";
+	ask_own_end(v, &strange, false);
+}
+
+/* A listening socket bound to :: answers IPv4 from the address that the SYN came to. */
+static void ask_dual(struct prover *v, struct point at, uint16_t port, bool want)
+{
+	struct segment s = { "as the source of a packet of a socket bound to ::", { .family = NET_V6 }, 0,
+			     { .family = NET_V6 }, port, NET_V4, at.addr, SYN | ACK };
+	const uint64_t one[] = { (uint64_t)1 << 32, 1 };
+
+	ask_own_end(v, &s, want);
+	s.flags = ACK;
+	ask_own_end(v, &s, false);
+	s.flags = SYN | ACK;
+	for (int word = 0; word < 4; word++) {
+		struct net_addr a = { word < 2 ? one[word % 2] : 0, word < 2 ? 0 : one[word % 2] };
+
+		s.peer.addr = a;
+		ask_own_end(v, &s, false);
+		s.peer.addr = (struct net_addr){ 0, 0 };
+		s.local.addr = a;
+		ask_own_end(v, &s, false);
+		s.local.addr = (struct net_addr){ 0, 0 };
+	}
+	s.peer_port = STRANGER_PORT;
+	ask_own_end(v, &s, false);
+	s.peer = mapped(stranger(NET_V4));
+	s.flags = ACK;
+	ask_own_end(v, &s, stranger_allowed(v, NET_V4, NET_TCP));
+}
+
+/* A datagram is not let out because TCP may come in where its socket is bound. */
+static void ask_accepted_datagram(struct prover *v, const struct segment *s)
+{
+	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_UDP, s->local, s->port,
+				    "as a socket's own address" };
+	struct wire w = make_packet(s->family, IPPROTO_UDP, s->source, s->port);
+	struct __sk_buff ctx = { 0 };
+
+	put_destination(&w, stranger(s->family).addr, STRANGER_PORT);
+	put_peer(&ctx, s->peer, s->peer_port);
+	put_local(&ctx, s->local, s->port);
+	ask_packet(v, &q, &ctx, &w, stranger_allowed(v, s->family, NET_UDP));
+}
+
+/* A packet from a socket that is bound to the endpoint; `at` may be mapped. */
+static void ask_accepted(struct prover *v, struct point at, uint16_t port, bool want)
+{
+	enum net_family family = reference_normal(at).family;
+	struct segment s = { "as a socket's own address", spelled(stranger(family), at.family), STRANGER_PORT,
+			     at, port, family, at.addr, ACK };
+
+	ask_own_end(v, &s, want || stranger_allowed(v, family, NET_TCP));
+	ask_accepted_known(v, s, want);
+	ask_crossed(v, s);
+	ask_answer(v, s, want);
+	ask_accepted_datagram(v, &s);
 }
 
 /* A packet to the endpoint from a stranger. */
@@ -1193,7 +1413,7 @@ static void ask_incoming(struct prover *v, int proto, struct point at, uint16_t 
 	size_t header = at.family == NET_V4 ? 20 : 40;
 	struct __sk_buff ctx = { .family = AF_INET6 };
 
-	put_target(&w, at.family, at.addr, port);
+	put_destination(&w, at.addr, port);
 	if (proto == NET_UDP) {
 		ask_packet(v, &q, &ctx, &w, want || stranger_allowed(v, at.family, proto));
 		return;
@@ -1214,10 +1434,34 @@ static void ask_endpoint(struct prover *v, int proto, struct point at, uint16_t 
 	bool want = reference_listens(v->p, proto, at, port);
 
 	ask_bind(v, proto, at, port);
-	ask_accepted(v, proto, at, port, want);
 	ask_incoming(v, proto, at, port, want);
-	if (at.family == NET_V4)
-		ask_accepted(v, proto, mapped(at), port, want);
+	if (proto != NET_TCP)
+		return;
+	ask_accepted(v, at, port, want);
+	if (at.family != NET_V4)
+		return;
+	ask_accepted(v, mapped(at), port, want);
+	ask_dual(v, at, port, want);
+}
+
+/* The headers of packets of connections that came in are judged like all others. */
+static void prove_accepted(struct prover *v)
+{
+	for (size_t i = 0; i < v->p->nlistens; i++)
+		for (size_t k = 0; k < v->p->listen[i].nto; k++) {
+			const struct net_operand *o = &v->p->listen[i].to[k];
+			struct packet p = { .family = o->family, .leave = true, .arrive = true };
+
+			p.q = (struct question){ .protocol = IPPROTO_TCP,
+						 .at = stranger(o->family),
+						 .port = STRANGER_PORT };
+			put_peer(&p.ctx, p.q.at, p.q.port);
+			put_local(&p.ctx, (struct point){ .family = o->family, .addr = o->lo },
+				  v->p->listen[i].port[0].lo);
+			p.w = make_packet(o->family, IPPROTO_TCP, o->lo, v->p->listen[i].port[0].lo);
+			put_destination(&p.w, p.q.at.addr, p.q.port);
+			prove_packet(v, p);
+		}
 }
 
 static void prove_local(struct prover *v)
@@ -1227,6 +1471,7 @@ static void prove_local(struct prover *v)
 
 	if (!v->p->nlistens)
 		return;
+	prove_accepted(v);
 	list_local(v, &at, &ports);
 	for (size_t i = 0; i < at.n; i++) {
 		if (i && !by_point(&at.item[i], &at.item[i - 1]))
@@ -1268,6 +1513,7 @@ static bool prove_programs(struct diags *d, const struct policy *p, const struct
 	for (size_t i = 0; i < p->nlistens; i++)
 		for (int proto = 0; proto < NET_PROTOS; proto++)
 			v.used[proto] |= p->listen[i].proto[proto];
+	v.some = ARENA_ARRAY(&scratch, 1, struct port_map);
 	v.failed = !check_programs(&v);
 	if (!v.failed)
 		prove_destinations(&v);

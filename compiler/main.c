@@ -11,6 +11,7 @@
 
 static const char help[] =
 	"usage: cavec FILE -o OUT [--root DIR] [--capabilities FILE]\n"
+	"       cavec FILTER -o OUT [--emit bpf|c|oci] [--arch ARCH]\n"
 	"       cavec dump FILE.bpf\n"
 	"       cavec list [@GROUP | base | system]\n"
 	"\n"
@@ -18,7 +19,9 @@ static const char help[] =
 	"profile, and writes them to OUT for caverun.\n"
 	"\n"
 	"  -o, --output OUT        the artefact to write; written whole, or not at all\n"
-	"      --emit bpf          what to write (bpf is the default)\n"
+	"      --emit bpf|c|oci    of a bare filter: raw struct sock_filter (the default), a C header,\n"
+	"                          or the container engines' JSON; of a profile: bpf, the artefact\n"
+	"      --arch ARCH         of a bare filter: x86_64, aarch64 or riscv64 (default: this machine)\n"
 	"      --root DIR          what the profile and its includes must lie in\n"
 	"                          (default: the profile's folder)\n"
 	"      --capabilities FILE more credential capabilities: lines of CAPABILITY NAME…\n"
@@ -74,12 +77,20 @@ static int run_dump(int argc, char **argv)
 	return dump_file(argv[0], stdout);
 }
 
+/* EMIT_DEFAULT if there is no such form. */
+static enum emit emit_form(const char *name)
+{
+	return strcmp(name, "bpf") == 0 ? EMIT_BPF : strcmp(name, "c") == 0 ? EMIT_C : strcmp(name, "oci") == 0 ? EMIT_OCI :
+														   EMIT_DEFAULT;
+}
+
 static int run_compile(int argc, char **argv)
 {
-	enum { OPT_EMIT = 256, OPT_ROOT, OPT_CAPABILITIES, OPT_VERSION };
+	enum { OPT_EMIT = 256, OPT_ARCH, OPT_ROOT, OPT_CAPABILITIES, OPT_VERSION };
 	static const struct option options[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "emit", required_argument, NULL, OPT_EMIT },
+		{ "arch", required_argument, NULL, OPT_ARCH },
 		{ "root", required_argument, NULL, OPT_ROOT },
 		{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
 		{ "help", no_argument, NULL, 'h' },
@@ -95,10 +106,12 @@ static int run_compile(int argc, char **argv)
 			o.out = optarg;
 			break;
 		case OPT_EMIT:
-			if (strcmp(optarg, "c") == 0 || strcmp(optarg, "oci") == 0)
-				return not_built("--emit c and oci, for bare filters,");
-			if (strcmp(optarg, "bpf") != 0)
-				return usage("--emit takes bpf, not ", optarg);
+			o.emit = emit_form(optarg);
+			if (o.emit == EMIT_DEFAULT)
+				return usage("--emit takes bpf, c or oci, not ", optarg);
+			break;
+		case OPT_ARCH:
+			o.arch = optarg;
 			break;
 		case OPT_ROOT:
 			o.root = optarg;

@@ -72,7 +72,7 @@ static void put_resolver(struct buffer *b, const struct hook_program *hook)
 		put_record(b, CAVE_RECORD_RESOLVER, 0, payload.data, payload.n);
 }
 
-void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter,
+void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES],
 		    const struct hook_program *hook, struct buffer *out)
 {
 	struct cave_manifest_header header = {
@@ -87,7 +87,8 @@ void manifest_write(const struct policy *p, uint32_t arch, const struct filter_p
 		put_string(out, CAVE_RECORD_CREDENTIAL, 0, p->credential[i]);
 	put_env(out, p);
 	put_files(out, p);
-	put_filter(out, arch, filter);
+	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
+		put_filter(out, artefact_arch_audit(arch), &filter[arch]);
 	for (size_t i = 0; hook && i < CAVE_HOOK_COUNT; i++)
 		put_string(out, CAVE_RECORD_PROGRAM, 0, hook_section[i]);
 	if (hook)

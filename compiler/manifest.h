@@ -3,12 +3,13 @@
 #ifndef CAVE_COMPILER_MANIFEST_H
 #define CAVE_COMPILER_MANIFEST_H
 
+#include "bpf/artefact.h"
 #include "bpf/program.h"
 #include "compiler/buffer.h"
 #include "compiler/policy.h"
 
-/* `hook`: CAVE_HOOK_COUNT egress programs, or NULL. */
-void manifest_write(const struct policy *p, uint32_t arch, const struct filter_program *filter,
+/* One filter for each architecture; `hook`: CAVE_HOOK_COUNT egress programs, or NULL. */
+void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES],
 		    const struct hook_program *hook, struct buffer *out);
 
 #endif

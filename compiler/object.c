@@ -99,19 +99,49 @@ static const char *add_programs(struct layout *l, const struct object_parts *par
 	return NULL;
 }
 
+static const char *filter_section(struct layout *l, int arch)
+{
+	return arena_printf(l->arena, "cave.seccomp.%s", artefact_arch_name(arch));
+}
+
+static void add_filters(struct layout *l, const struct object_parts *parts)
+{
+	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++) {
+		const struct filter_program *f = &parts->filter[arch];
+
+		add(l, filter_section(l, arch), SHT_PROGBITS, f->insn, f->n * sizeof *f->insn);
+	}
+}
+
+/* The lines of a filter as runs: how many instructions, and the index of their line. */
+static void add_line_runs(struct layout *l, const struct object_parts *parts, int arch)
+{
+	const struct filter_program *f = &parts->filter[arch];
+	struct section *s = add(l, arena_printf(l->arena, "%s.lines", filter_section(l, arch)), SHT_PROGBITS, NULL, 0);
+
+	for (size_t i = 0, n; i < f->n; i += n) {
+		struct cave_line_run run = { 0, f->line[i] };
+
+		for (n = 1; i + n < f->n && f->line[i + n] == f->line[i];)
+			n++;
+		run.count = (uint32_t)n;
+		buffer_add(&s->data, &run, sizeof run);
+	}
+}
+
 /* cave.lines: for each line its number as uint32_t, its file's name and its text, both with their NUL. */
 static void add_lines(struct layout *l, const struct object_parts *parts)
 {
 	const struct sources *s = parts->sources;
-	struct section *lines = add(l, "cave.lines", SHT_PROGBITS, NULL, 0), *of_filter;
+	struct section *lines = add(l, "cave.lines", SHT_PROGBITS, NULL, 0);
 
 	for (size_t i = 0; i < s->nlines; i++) {
 		buffer_add(&lines->data, &s->line[i].number, sizeof s->line[i].number);
 		buffer_add(&lines->data, s->line[i].file, strlen(s->line[i].file) + 1);
 		buffer_add(&lines->data, s->line[i].text, strlen(s->line[i].text) + 1);
 	}
-	of_filter = add(l, arena_printf(l->arena, "%s.lines", parts->filter_section), SHT_PROGBITS, NULL, 0);
-	buffer_add(&of_filter->data, parts->filter->line, parts->filter->n * sizeof *parts->filter->line);
+	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
+		add_line_runs(l, parts, arch);
 }
 
 static struct artefact_section view(const struct section *s)
@@ -120,7 +150,7 @@ static struct artefact_section view(const struct section *s)
 }
 
 /* The identity over the sections just added; their order in the file does not matter to it. */
-static void add_identity(struct layout *l, const struct object_parts *parts)
+static void add_identity(struct layout *l)
 {
 	struct artefact_parts of = { .manifest = { 0 } };
 	uint8_t identity[CAVE_DIGEST_SIZE];
@@ -132,8 +162,9 @@ static void add_identity(struct layout *l, const struct object_parts *parts)
 			of.manifest = view(s);
 		if (strcmp(s->name, "cave.policy") == 0)
 			of.policy = view(s);
-		if (strcmp(s->name, parts->filter_section) == 0)
-			of.filter[ARTEFACT_X86_64] = view(s);
+		for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
+			if (strcmp(s->name, filter_section(l, arch)) == 0)
+				of.filter[arch] = view(s);
 		for (size_t hook = 0; hook < CAVE_HOOK_COUNT; hook++)
 			if (strcmp(s->name, hook_section[hook]) == 0)
 				of.program[hook] = view(s);
@@ -253,11 +284,11 @@ const char *object_write(struct arena *a, const struct object_parts *parts, stru
 	fault = add_programs(l, parts);
 	if (fault)
 		return fault;
-	add(l, parts->filter_section, SHT_PROGBITS, parts->filter->insn, parts->filter->n * sizeof *parts->filter->insn);
+	add_filters(l, parts);
 	add_lines(l, parts);
 	add(l, "cave.policy", SHT_PROGBITS, parts->policy.data, parts->policy.n);
 	add(l, "cave.manifest", SHT_PROGBITS, parts->manifest.data, parts->manifest.n);
-	add_identity(l, parts);
+	add_identity(l);
 	add_tables(l);
 
 	elf_version(EV_CURRENT);

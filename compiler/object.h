@@ -11,8 +11,7 @@
 struct object_parts {
 	const struct sources *sources; /* the line table */
 	const struct hook_program *hook; /* CAVE_HOOK_COUNT of them, or NULL */
-	const char *filter_section; /* "cave.seccomp.x86_64" */
-	const struct filter_program *filter;
+	const struct filter_program *filter; /* one for each architecture of bpf/artefact.h */
 	struct buffer manifest, policy;
 };
 

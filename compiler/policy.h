@@ -31,6 +31,16 @@ struct net_rule {
 	line_id line;
 };
 
+/* A line of `expect` about one destination. */
+struct connect_expectation {
+	bool allow;
+	enum net_proto proto;
+	enum net_family family;
+	struct net_addr to;
+	uint16_t port;
+	struct span at;
+};
+
 struct env_entry {
 	const char *name;
 	const char *value; /* NULL: passed from the caller; CAVE_ENV_WORKSPACE_BYTE stands for the workspace */
@@ -66,6 +76,21 @@ struct policy {
 	const struct node *const *sys_rule; /* the N_SYS_RULE lines of the profile, without the base's */
 	size_t nsys_rules;
 	bool requires_mounts; /* see CAVE_REQUIRE_MOUNTS */
+	unsigned arches; /* bit i: for architecture i of enum sys_arch; 0: for all */
+
+	/* a bare filter: sys_rule and these, nothing else */
+	bool bare;
+	struct sys_result refused, unknown;
+
+	const struct node *const *expectation; /* N_EXPECTATION about system calls */
+	size_t nexpectations;
+	const struct connect_expectation *connect;
+	size_t nconnects;
 };
+
+static inline bool policy_has_arch(const struct policy *p, unsigned arch)
+{
+	return p->arches == 0 || (p->arches >> arch & 1);
+}
 
 #endif

@@ -181,7 +181,7 @@ static void resolve_statement(struct resolver *r, const struct node *n)
 		unsupported(r, n->name, "limits are");
 		break;
 	case N_EXPECT:
-		unsupported(r, n->name, "expect is");
+		resolve_expect(r, n);
 		break;
 	case N_USE:
 		unsupported(r, n->name, "built-in sets are");
@@ -221,25 +221,37 @@ static void misplaced(struct resolver *r, const struct node *n)
 	diag_note(r->diags, e, nowhere, "put it inside: profile NAME { … }");
 }
 
-/* The one profile of the file; everything that stands beside it is either an include or an error. */
-static const struct node *find_profile(struct resolver *r, const struct node *file)
+/* The one profile or filter of the file; what may stand beside it is checked after it is known. */
+static const struct node *find_subject(struct resolver *r, const struct node *file)
 {
 	const struct node *found = NULL;
 
 	for (const struct node *n = file; n; n = n->next) {
-		if (n->kind == N_FILTER) {
-			unsupported(r, n->name, "bare filters are");
-		} else if (n->kind == N_PROFILE && found) {
+		if (n->kind != N_PROFILE && n->kind != N_FILTER)
+			continue;
+		if (found)
 			diag_note(r->diags,
-				  diag_error(r->diags, CAVE_CONTRADICTION, n->name, "a file holds one profile, this is a second"),
+				  diag_error(r->diags, CAVE_CONTRADICTION, n->name,
+					     "a file holds one profile or filter, this is a second"),
 				  found->name, "the first one is here");
-		} else if (n->kind == N_PROFILE) {
+		else
 			found = n;
-		} else if (n->kind != N_INCLUDE) {
-			misplaced(r, n);
-		}
 	}
 	return found;
+}
+
+/* Beside a profile stand includes, beside a filter expectations. */
+static void check_beside(struct resolver *r, const struct node *file, bool bare)
+{
+	for (const struct node *n = file; n; n = n->next) {
+		if (n->kind == N_PROFILE || n->kind == N_FILTER || n->kind == (bare ? N_EXPECT : N_INCLUDE))
+			continue;
+		if (bare && n->kind == N_INCLUDE)
+			diag_error(r->diags, CAVE_SYNTAX, n->name,
+				   "an include holds statements of a profile; a filter has none");
+		else
+			misplaced(r, n);
+	}
 }
 
 static bool profile_name_valid(const char *name)
@@ -260,6 +272,10 @@ bool resolver_finish(struct resolver *r)
 	p->net_incomplete = r->net_incomplete;
 	p->sys_rule = r->sys_rule;
 	p->nsys_rules = r->nsys_rules;
+	p->expectation = r->expectation;
+	p->nexpectations = r->nexpectations;
+	p->connect = r->connect;
+	p->nconnects = r->nconnects;
 	p->base_files = !r->base_files.at.file || strcmp(r->base_files.value, "none") != 0;
 	p->base_syscalls = !r->base_syscalls.at.file || strcmp(r->base_syscalls.value, "none") != 0;
 	return r->diags->errors == 0;
@@ -271,21 +287,29 @@ bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_opt
 	struct resolver r = {
 		.diags = d, .arena = d->sources->arena, .loader = l, .options = o, .policy = out,
 	};
-	const struct node *profile = find_profile(&r, statements);
+	const struct node *subject = find_subject(&r, statements);
+	bool bare = subject && subject->kind == N_FILTER;
 
-	if (!profile) {
+	check_beside(&r, statements, bare);
+	if (!subject) {
 		if (!d->errors)
 			diag_error(d, CAVE_SYNTAX, (struct span){ file, 0, 0 },
 				   "this file holds no profile; write: profile NAME { … }");
 		return false;
 	}
-	*out = (struct policy){ .name = profile->text, .at = profile->name };
-	if (!profile_name_valid(profile->text))
-		diag_error(d, CAVE_VALUE, profile->name,
-			   "a profile's name is 1 to 64 letters, digits, dots, dashes and underscores");
-	for (const struct node *n = statements; n; n = n->next)
-		if (n->kind == N_INCLUDE)
+	*out = (struct policy){ .name = subject->text, .at = subject->name, .bare = bare };
+	if (!profile_name_valid(subject->text))
+		diag_error(d, CAVE_VALUE, subject->name,
+			   "a name is 1 to 64 letters, digits, dots, dashes and underscores");
+	if (bare)
+		resolve_filter(&r, subject);
+	for (const struct node *n = statements; n; n = n->next) {
+		if (!bare && n->kind == N_INCLUDE)
 			resolve_include(&r, n);
-	resolve_statements(&r, profile->kids);
+		if (bare && n->kind == N_EXPECT)
+			resolve_expect(&r, n);
+	}
+	if (!bare)
+		resolve_statements(&r, subject->kids);
 	return resolver_finish(&r);
 }

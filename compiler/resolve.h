@@ -10,11 +10,14 @@
 #include "compiler/ast.h"
 #include "compiler/load.h"
 #include "compiler/policy.h"
+#include "compiler/syscalls_data.h"
 
 /* What the command line says about the meaning of a profile. */
 struct resolve_options {
 	const struct credential *capability; /* the table: built-in rows and the operator's */
 	size_t ncapabilities;
+	enum sys_arch arch; /* of a bare filter */
+	bool arch_named; /* by the command line */
 };
 
 /* A value that may be given once; `at` is where it was, nowhere if it was not. */
@@ -54,6 +57,10 @@ struct resolver {
 	size_t nfiles, file_cap;
 	const struct node **sys_rule;
 	size_t nsys_rules, sys_cap;
+	const struct node **expectation;
+	size_t nexpectations, expectation_cap;
+	struct connect_expectation *connect;
+	size_t nconnects, connect_cap;
 };
 
 /* Resolves the statements of profile file number `file`.  Returns false if any error was recorded. */
@@ -73,6 +80,8 @@ void resolve_credential(struct resolver *r, const char *name, struct span at);
 void resolve_env(struct resolver *r, const struct node *statement);
 void resolve_files(struct resolver *r, const struct node *statement);
 void resolve_syscalls(struct resolver *r, const struct node *statement);
+void resolve_filter(struct resolver *r, const struct node *statement);
+void resolve_expect(struct resolver *r, const struct node *statement);
 
 /* After all blocks. */
 void finish_network(struct resolver *r);

@@ -7,22 +7,27 @@
 #include "compiler/ast.h"
 #include "compiler/diag.h"
 #include "compiler/policy.h"
+#include "compiler/syscalls_data.h"
 
 /* The version of the tables, named by `cavec --version`. */
 extern const char syscalls_version[];
 
 /*
- * Checks one N_SYS_RULE of a user's profile without resolving it: unknown names and groups (with a
- * suggestion), promises that the line would undo, what arrives later.  May set p->requires_mounts.
+ * Checks one N_SYS_RULE without resolving it: unknown names and groups (with a suggestion), conditions, how calls are
+ * refused; of a profile also whether a call allowed whole would undo a promise.  May set p->requires_mounts.
  */
 void syscalls_check(struct diags *d, struct policy *p, const struct node *rule);
 
+/* What happens to the calls of an N_SYS_RULE.  Returns false after an error was recorded. */
+bool syscalls_result(struct diags *d, const struct node *rule, struct sys_result *out);
+
 /*
- * The rules of the policy: the base set (if p->base_syscalls), what the network grants add to it, and the
- * profile's own lines.
+ * The rules of the policy for each of its architectures: the base set (if p->base_syscalls), what the network grants
+ * add to it, and the profile's own lines.  Of a bare filter, its lines alone.  A condition that would let a promise
+ * be undone, and two ways of refusing one call, are errors.
  */
 bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
-		      struct sys_rules *out);
+		      struct sys_rules out[SYS_ARCHES]);
 
 /*
  * Interprets the filter on every number of the table, holes, numbers past it, x32 and foreign architectures,
@@ -30,6 +35,15 @@ bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, 
  * evaluation of the clauses.  Returns false with the first counterexample recorded.
  */
 bool syscalls_prove(struct diags *d, const struct sys_rules *rules, const struct filter_program *filter);
+
+/* Checks an N_EXPECTATION about system calls: names and conditions. */
+void syscalls_check_expectation(struct diags *d, const struct policy *p, const struct node *expectation);
+
+/*
+ * Runs the filters on every expectation of the policy, for each architecture that has the call.  Returns false with the
+ * first counterexample of each that does not hold recorded.
+ */
+bool syscalls_expect(struct diags *d, const struct policy *p, const struct filter_program filter[SYS_ARCHES]);
 
 /* `cavec list [@group]`: prints groups, or the members of one.  Returns the exit status. */
 int syscalls_list(const char *group, FILE *to);

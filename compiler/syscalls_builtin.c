@@ -16,6 +16,7 @@ EMBED(cave_base_tcp, "compiler/base/tcp.cave");
 EMBED(cave_base_udp, "compiler/base/udp.cave");
 EMBED(cave_base_listen, "compiler/base/listen.cave");
 EMBED(cave_base_netlink, "compiler/base/netlink.cave");
+EMBED(cave_base_may, "compiler/base/may.cave");
 
 struct builtin_text builtin_text(enum builtin which)
 {
@@ -33,6 +34,8 @@ struct builtin_text builtin_text(enum builtin which)
 	case BUILTIN_NETLINK:
 		return (struct builtin_text){ "<netlink>", cave_base_netlink,
 					      (size_t)(cave_base_netlink_end - cave_base_netlink) };
+	case BUILTIN_MAY:
+		return (struct builtin_text){ "<may>", cave_base_may, (size_t)(cave_base_may_end - cave_base_may) };
 	default: break;
 	}
 	return (struct builtin_text){ "<base>", cave_base, (size_t)(cave_base_end - cave_base) };

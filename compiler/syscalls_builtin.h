@@ -5,7 +5,16 @@
 
 #include <stddef.h>
 
-enum builtin { BUILTIN_BASE, BUILTIN_NETWORK, BUILTIN_TCP, BUILTIN_UDP, BUILTIN_LISTEN, BUILTIN_NETLINK, BUILTINS };
+enum builtin {
+	BUILTIN_BASE,
+	BUILTIN_NETWORK,
+	BUILTIN_TCP,
+	BUILTIN_UDP,
+	BUILTIN_LISTEN,
+	BUILTIN_NETLINK,
+	BUILTIN_MAY,
+	BUILTINS,
+};
 
 struct builtin_text {
 	const char *name; /* "<base>" */

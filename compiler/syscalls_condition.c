@@ -14,6 +14,7 @@ static const struct span nowhere;
 struct context {
 	struct diags *diags;
 	struct arena *arena;
+	enum sys_arch arch;
 	const char *call;
 	const struct syscall_arg *args; /* NULL: nothing is known of this call's arguments */
 	bool builtin;
@@ -36,16 +37,17 @@ struct ranges {
 	size_t n;
 };
 
-__attribute__((format(printf, 4, 5))) static void fail(struct context *c, enum cave_code code,
-						       const struct node *n, const char *format,
-						       ...)
+__attribute__((format(printf, 4, 5))) static struct diag *
+fail(struct context *c, enum cave_code code, const struct node *n, const char *format, ...)
 {
+	struct diag *e;
 	va_list ap;
 
 	va_start(ap, format);
-	diag_error(c->diags, code, n->at, "%s", arena_vprintf(c->arena, format, ap));
+	e = diag_error(c->diags, code, n->at, "%s", arena_vprintf(c->arena, format, ap));
 	va_end(ap);
 	c->failed = true;
+	return e;
 }
 
 /* --- terms ------------------------------------------------------------------------------------ */
@@ -65,16 +67,44 @@ static uint64_t type_mask(enum arg_type t)
 	return type_is_wide(t) ? UINT64_MAX : UINT32_MAX;
 }
 
+/* An argument's own name, without the others. */
+static const char *own_name(struct context *c, const struct syscall_arg *arg)
+{
+	return arena_strndup(c->arena, arg->names, syscall_arg_name(arg));
+}
+
+/* Where a rule belongs that wants to look behind a pointer of this name. */
+static const char *place_for(const struct syscall_arg *arg)
+{
+	static const char *const paths[] = { "path",   "pathname", "oldpath", "newpath", "linkpath",
+					     "source", "target",   "filename", NULL };
+	static const char *const addresses[] = { "addr", "dest_addr", "msg", "msgvec", NULL };
+
+	for (size_t i = 0; paths[i]; i++)
+		if (syscall_arg_is(arg, paths[i]))
+			return "which files may be used stands in: files { … }";
+	for (size_t i = 0; addresses[i]; i++)
+		if (syscall_arg_is(arg, addresses[i]))
+			return "which addresses may be reached stands in: network { … }";
+	return "no part of a profile can look there: allow the call whole, or deny it";
+}
+
+static void refuse_pointer(struct context *c, const struct node *n, const struct syscall_arg *arg)
+{
+	struct diag *e = fail(c, CAVE_VALUE, n,
+			      "'%s' of %s is a pointer: a filter sees the register only, and what it points "
+			      "to can change after it was looked at", n->text, c->call);
+
+	diag_note(c->diags, e, nowhere, "%s", place_for(arg));
+}
+
 static bool parse_argument(struct context *c, const struct node *n, struct term *out)
 {
-	for (unsigned i = 0; c->args && i < SYS_ARGS && c->args[i].name; i++) {
-		if (strcmp(c->args[i].name, n->text) != 0)
+	for (unsigned i = 0; c->args && i < SYS_ARGS && c->args[i].names; i++) {
+		if (!syscall_arg_is(&c->args[i], n->text))
 			continue;
 		if (c->args[i].type == ARG_POINTER)
-			fail(c, CAVE_VALUE, n,
-			     "'%s' of %s is a pointer: a filter sees the register, not what it "
-			     "points to",
-			     n->text, c->call);
+			refuse_pointer(c, n, &c->args[i]);
 		*out = (struct term){ .is_arg = true,
 				      .arg = i,
 				      .type = c->args[i].type,
@@ -110,28 +140,40 @@ static const char *candidate(const void *context, size_t i)
 	const struct context *c = context;
 	size_t args = 0;
 
-	while (c->args && args < SYS_ARGS && c->args[args].name)
+	while (c->args && args < SYS_ARGS && c->args[args].names)
 		args++;
-	return i < args ? c->args[i].name : syscall_constant_name(i - args);
+	return i < args ? arena_strndup(c->arena, c->args[i].names, syscall_arg_name(&c->args[i])) :
+			  syscall_constant_name(i - args);
+}
+
+static void unknown_word(struct context *c, const struct node *n)
+{
+	const char *near = did_you_mean(n->text, candidate, c);
+
+	fail(c, CAVE_UNKNOWN_NAME, n, "'%s' is neither an argument of %s nor a known constant%s%s%s", n->text,
+	     c->call, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static struct term parse_word(struct context *c, const struct node *n)
 {
 	struct term t = { 0 };
-	uint64_t v;
-	const char *near;
+	uint64_t v = 0;
 
 	if (parse_argument(c, n, &t) || parse_number(c, n, &t))
 		return t;
 	if (c->builtin && strcmp(n->text, "self") == 0)
 		return (struct term){ .is_self = true };
-	if (syscall_constant(n->text, &v))
-		return (struct term){ .value = (int64_t)v };
-	near = did_you_mean(n->text, candidate, c);
-	fail(c, CAVE_UNKNOWN_NAME, n,
-	     "'%s' is neither an argument of %s nor a known constant%s%s%s", n->text, c->call,
-	     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-	return t;
+	switch (syscall_constant(n->text, c->arch, &v)) {
+	case CONSTANT_HERE: break;
+	case CONSTANT_ELSEWHERE:
+		diag_note(c->diags,
+			  fail(c, CAVE_UNKNOWN_NAME, n, "there is no %s on %s, where %s exists", n->text,
+			       sys_arch_name(c->arch), c->call),
+			  nowhere, "a profile means the same on every architecture; a number can be written instead");
+		break;
+	default: unknown_word(c, n);
+	}
+	return (struct term){ .value = (int64_t)v };
 }
 
 static struct term parse_term(struct context *c, const struct node *n)
@@ -238,7 +280,7 @@ static uint64_t register_value(struct context *c, const struct node *n, const st
 		       v >= (is_signed ? INT32_MIN : 0);
 	if (!fits)
 		fail(c, CAVE_VALUE, n, "this is no value of '%s' of %s (%s, %s)",
-		     c->args[arg->arg].name, c->call, wide ? "64 bits" : "32 bits",
+		     own_name(c, &c->args[arg->arg]), c->call, wide ? "64 bits" : "32 bits",
 		     is_signed ? "signed" : "unsigned");
 	return (uint64_t)v & type_mask(arg->type);
 }
@@ -392,14 +434,18 @@ static struct alternatives resolve_compare(struct context *c, const struct node 
 	return range_test(c, &left, compare_values(c, n->text, &left, v), negate);
 }
 
-/* A value, or a range of numbers `1000-1063`, as one range. */
+/*
+ * A value, or a range of numbers `1000-1063`, as one range.  Of a signed argument both ends are on one side of
+ * zero, as numbers or as the register has them, so that it is the same range in either order.
+ */
 static struct sys_range parse_value_range(struct context *c, const struct node *n,
 					  const struct term *arg)
 {
 	const char *dash = n->kind == N_WORD ? strchr(n->text + (n->text[0] != 0), '-') : NULL;
 	struct node lo = *n, hi = *n;
 	struct term from, to;
-	uint64_t v;
+	uint64_t v, sign = type_mask(arg->type) / 2 + 1;
+	struct sys_range range;
 
 	if (!dash || n->text[0] < '0' || n->text[0] > '9') {
 		from = parse_term(c, n);
@@ -410,12 +456,13 @@ static struct sys_range parse_value_range(struct context *c, const struct node *
 	hi.text = dash + 1;
 	from = parse_term(c, &lo);
 	to = parse_term(c, &hi);
-	if (!c->failed && from.value > to.value)
-		fail(c, CAVE_VALUE, n, "the range '%s' is empty", n->text);
 	if (c->failed)
 		return (struct sys_range){ 0, 0 };
-	return (struct sys_range){ register_value(c, n, arg, &from, true),
-				   register_value(c, n, arg, &to, true) };
+	range = (struct sys_range){ register_value(c, n, arg, &from, false),
+				    register_value(c, n, arg, &to, false) };
+	if (range.lo > range.hi || (type_is_signed(arg->type) && ((range.lo ^ range.hi) & sign)))
+		fail(c, CAVE_VALUE, n, "the range '%s' is empty, or crosses the sign", n->text);
+	return range;
 }
 
 static struct alternatives resolve_in(struct context *c, const struct node *n, bool negate)
@@ -468,17 +515,14 @@ static struct alternatives resolve(struct context *c, const struct node *n, bool
 	return c->failed ? nothing : a;
 }
 
-bool condition_resolve(struct diags *d, struct arena *a, const char *call,
+bool condition_resolve(struct diags *d, struct arena *a, enum sys_arch arch, const char *call,
 		       const struct node *condition, bool builtin, struct alternatives *out)
 {
-	struct context c = { d, a, call, syscall_args(call), builtin, false };
+	struct context c = { d, a, arch, call, syscall_args(call), builtin, false };
 	struct alternatives result;
 
 	if (!c.args) {
-		diag_note(d,
-			  diag_error(d, CAVE_UNSUPPORTED, condition->at,
-				     "the arguments of %s are not known", call),
-			  nowhere, "a condition needs the name and the type of the argument");
+		diag_error(d, CAVE_VALUE, condition->at, "%s has no arguments to look at", call);
 		return false;
 	}
 	result = resolve(&c, condition, false);

@@ -23,11 +23,11 @@ struct alternatives {
 enum { ALTERNATIVES_MAX = 256 };
 
 /*
- * Resolves the condition of a call.  `builtin` text may compare with `self`.  Returns false after
+ * Resolves the condition of a call for one architecture.  `builtin` text may compare with `self`.  Returns false after
  * an error was recorded: an unknown argument or constant, a value that the argument cannot have, a
  * pointer, too many alternatives.
  */
-bool condition_resolve(struct diags *d, struct arena *a, const char *call,
+bool condition_resolve(struct diags *d, struct arena *a, enum sys_arch arch, const char *call,
 		       const struct node *condition, bool builtin, struct alternatives *out);
 
 #endif

@@ -31,6 +31,9 @@ const struct syscall_row *syscall_find(const char *name);
 const char *syscall_group(size_t i);
 bool syscall_group_exists(const char *group);
 
+/* True for a member, of the call's own group or of one that is made of others (a call has one own group). */
+bool syscall_in_group(const struct syscall_row *row, const char *group);
+
 uint32_t sys_arch_audit(enum sys_arch arch); /* AUDIT_ARCH_* */
 const char *sys_arch_name(enum sys_arch arch);
 
@@ -38,15 +41,22 @@ const char *sys_arch_name(enum sys_arch arch);
 enum arg_type { ARG_NONE, ARG_INT, ARG_UINT, ARG_LONG, ARG_ULONG, ARG_POINTER };
 
 struct syscall_arg {
-	const char *name; /* as the manual page has it */
+	const char *names; /* as the manual page has it, then others that people write: "request|cmd|op" */
 	enum arg_type type;
 };
 
-/* The arguments of a call, SYS_ARGS of them, or NULL if none are known. */
+/* The arguments of a call, SYS_ARGS of them, those after the last without names; NULL if it has none. */
 const struct syscall_arg *syscall_args(const char *call);
 
-/* A symbolic constant.  Returns false if it is unknown. */
-bool syscall_constant(const char *name, uint64_t *value);
+/* How much of arg->names is the argument's own name. */
+size_t syscall_arg_name(const struct syscall_arg *arg);
+
+/* True if `word` is one of its names. */
+bool syscall_arg_is(const struct syscall_arg *arg, const char *word);
+
+/* A symbolic constant; *value is set for CONSTANT_HERE.  ELSEWHERE: on other architectures only. */
+enum constant_state { CONSTANT_UNKNOWN, CONSTANT_ELSEWHERE, CONSTANT_HERE };
+enum constant_state syscall_constant(const char *name, enum sys_arch arch, uint64_t *value);
 
 /* The i-th constant's name, in order, or NULL after the last. */
 const char *syscall_constant_name(size_t i);

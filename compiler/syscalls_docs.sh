@@ -43,7 +43,7 @@ never() {
 	printf '\n| promise | calls |\n| --- | --- |\n'
 	"$cavec" list | while read -r group rest; do
 		"$cavec" list "$group"
-	done | awk -F ' no profile can grant it: ' '
+	done | awk -F ' no profile can grant it whole: ' '
 		NF == 2 {
 			split($1, row, " ")
 			if (!($2 in calls))
@@ -63,7 +63,8 @@ never() {
 	set_table network 'network: added by any network grant'
 	set_table tcp 'tcp: added by a grant of tcp'
 	set_table udp 'udp: added by a grant of udp'
-	printf '\n## Calls that no profile can grant\n'
+	set_table may 'may: what a condition of a profile may add to calls that keep a promise'
+	printf '\n## Calls that no profile can grant whole\n'
 	never
 	printf '\n## Groups\n'
 	groups

@@ -12,7 +12,7 @@ static size_t members(const char *group)
 	const struct syscall_row *rows = syscall_table(&n);
 
 	for (size_t i = 0; i < n; i++)
-		count += strcmp(rows[i].group, group) == 0;
+		count += syscall_in_group(&rows[i], group);
 	return count;
 }
 
@@ -44,13 +44,13 @@ static void list_members(const char *group, FILE *to)
 	for (size_t i = 0; i < n; i++) {
 		const char *promise;
 
-		if (strcmp(rows[i].group, group) != 0)
+		if (!syscall_in_group(&rows[i], group))
 			continue;
 		fprintf(to, "%-24s", rows[i].name);
 		for (unsigned a = 0; a < SYS_ARCHES; a++)
 			list_number(to, rows[i].nr[a]);
 		if (syscall_grant(&rows[i], &promise) == GRANT_NEVER)
-			fprintf(to, "  no profile can grant it: %s", promise);
+			fprintf(to, "  no profile can grant it whole: %s", promise);
 		fputc('\n', to);
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls that no profile can grant, by the promise that each would undo, and those that are
- * granted with the built-in condition only.  docs/syscalls.md shows the same.
+ * The calls that no profile can grant whole, by the promise that each would undo, and those that are
+ * granted with the built-in condition only.  docs/syscalls.md shows the same.  What a condition may
+ * grant of the former stands in base/may.cave.
  */
 #include "compiler/syscalls_promises.h"
 

@@ -9,7 +9,7 @@ enum grant {
 	GRANT_PLAIN, /* the profile may allow it */
 	GRANT_CONDITION, /* it may, and the built-in condition on the arguments stays */
 	GRANT_METADATA, /* the same, and the host must bound it by a mount namespace */
-	GRANT_NEVER, /* it would undo a promise */
+	GRANT_NEVER, /* whole it would undo a promise; with a condition, see base/may.cave */
 };
 
 /* How a call can be granted.  *promise is set for GRANT_NEVER. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Syscall lines: checked as they are read, and resolved to clauses together with the built-in sets.
+ * Syscall lines: checked as they are read, and resolved to clauses together with the built-in sets, for each
+ * architecture on its own, since constants may differ.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +10,10 @@
 #include "compiler/parse.h"
 #include "compiler/syscalls.h"
 #include "compiler/syscalls_builtin.h"
+#include "compiler/syscalls_clauses.h"
 #include "compiler/syscalls_condition.h"
 #include "compiler/syscalls_data.h"
+#include "compiler/syscalls_errno.h"
 #include "compiler/syscalls_promises.h"
 
 static const struct span nowhere;
@@ -46,50 +49,131 @@ static void unknown_name(struct diags *d, const struct node *item)
 		diag_note(d, e, nowhere, "did you mean '%s%s'?", group ? "@" : "", near);
 }
 
-/* What of the line arrives later.  Returns true if any of it is there. */
-static bool unsupported(struct diags *d, const struct node *rule)
+/* The runtime's own start of the tool is no affair of the profile's lines. */
+static bool is_own_exec(const struct policy *p, const struct syscall_row *row)
 {
-	unsigned before = d->errors;
-
-	for (const struct node *n = rule->kids; n; n = n->next) {
-		if (n->kind == N_WITH)
-			diag_error(d, CAVE_UNSUPPORTED, n->at,
-				   "an action of its own for a line is not supported yet");
-		else if (n->kind == N_LOGGED)
-			diag_error(d, CAVE_UNSUPPORTED, n->at, "'logged' is not supported yet");
-		else if (n->kind == N_SYS_ITEM && n->kids)
-			diag_error(d, CAVE_UNSUPPORTED, n->kids->at,
-				   "conditions on arguments are not supported yet");
-	}
-	return d->errors != before;
+	return !p->bare && strcmp(row->name, "execve") == 0;
 }
 
-static void check_grant(struct diags *d, struct policy *p, const struct node *item,
-			const struct syscall_row *row)
+static const struct node *kid_of(const struct node *rule, enum node_kind kind)
+{
+	for (const struct node *n = rule->kids; n; n = n->next)
+		if (n->kind == kind)
+			return n;
+	return NULL;
+}
+
+static bool check_errno(struct diags *d, const struct node *with, struct sys_result *out)
+{
+	int error = with->kids ? errno_by_name(with->kids->text) : 0;
+
+	if (!error) {
+		diag_note(d,
+			  diag_error(d, CAVE_UNKNOWN_NAME, with->at, "'%s' is no name of an error",
+				     with->kids ? with->kids->text : ""),
+			  nowhere, "write: with errno NAME, such as EPERM, EACCES, ENOSYS");
+		return false;
+	}
+	*out = (struct sys_result){ SYS_ERRNO, (uint16_t)error };
+	return true;
+}
+
+static bool check_with(struct diags *d, const struct node *with, struct sys_result *out)
+{
+	if (strcmp(with->text, "errno") == 0)
+		return check_errno(d, with, out);
+	if (strcmp(with->text, "kill") == 0 && !with->kids) {
+		*out = (struct sys_result){ SYS_KILL, 0 };
+		return true;
+	}
+	diag_note(d, diag_error(d, CAVE_UNKNOWN_NAME, with->at, "'with %s' is no way to refuse a call", with->text),
+		  nowhere, "write: with errno NAME, or: with kill");
+	return false;
+}
+
+bool syscalls_result(struct diags *d, const struct node *rule, struct sys_result *out)
+{
+	const struct node *with = kid_of(rule, N_WITH), *logged = kid_of(rule, N_LOGGED);
+	bool allow = strcmp(rule->text, "allow") == 0;
+	size_t options = 0;
+
+	for (const struct node *n = rule->kids; n; n = n->next)
+		options += n->kind == N_WITH || n->kind == N_LOGGED;
+	if (options > 1)
+		diag_error(d, CAVE_SYNTAX, rule->at, "one 'with' or 'logged' is enough for a line");
+	else if (allow && with)
+		diag_error(d, CAVE_SYNTAX, with->at, "'with' says how a call is refused; this line allows");
+	else if (!allow && logged)
+		diag_error(d, CAVE_SYNTAX, logged->at,
+			   "'logged' is for what is allowed; the kernel cannot log and answer with an error");
+	else if (with)
+		return check_with(d, with, out);
+	else
+		*out = allow ? (struct sys_result){ logged ? SYS_ALLOW_LOGGED : SYS_ALLOW, 0 } :
+			       (struct sys_result){ SYS_ERRNO, EPERM };
+	return options <= 1 && !(allow && with) && (allow || !logged);
+}
+
+static void check_plain_grant(struct diags *d, const struct node *item, const struct syscall_row *row,
+			      const char *promise)
 {
 	bool group = item->text[0] == '@';
+	struct diag *e = diag_error(d, CAVE_CONTRADICTION, item->name, "%s%s%s cannot be allowed: %s",
+				    group ? item->text : "", group ? ": its member " : "", row->name, promise);
+
+	diag_note(d, e, nowhere, "no profile can grant it whole; what the base set allows of it stays as it is");
+}
+
+static void check_grant(struct diags *d, struct policy *p, const struct node *item, const struct syscall_row *row,
+			struct sys_result result)
+{
 	const char *promise;
-	struct diag *e;
 
 	switch (syscall_grant(row, &promise)) {
 	case GRANT_METADATA: p->requires_mounts = true; break;
+	case GRANT_CONDITION:
+		/* What is left of it under a guard is logged too, so it is no longer guarded. */
+		p->requires_mounts |= result.action == SYS_ALLOW_LOGGED;
+		break;
 	case GRANT_NEVER:
-		e = diag_error(d, CAVE_CONTRADICTION, item->name, "%s%s%s cannot be allowed: %s",
-			       group ? item->text : "", group ? ": its member " : "", row->name,
-			       promise);
-		diag_note(d, e, nowhere,
-			  "no profile can grant it; what the base set allows of it stays as it is");
+		if (!item->kids) /* with a condition: see narrow_enough() */
+			check_plain_grant(d, item, row, promise);
 		break;
 	default: break;
 	}
 }
 
-static bool in_group(const struct syscall_row *row, const struct node *item)
+/* Its own start answers what the base set says: how a later exec is refused cannot be changed. */
+static void check_own_exec(struct diags *d, const struct node *item, struct sys_result result)
 {
-	return strcmp(row->group, item->text + 1) == 0;
+	if (result.action != SYS_ERRNO || result.error != EPERM)
+		diag_error(d, CAVE_UNSUPPORTED, item->name,
+			   "%s%s: a later execve is refused with EPERM, in no other way",
+			   item->text[0] == '@' ? item->text : "",
+			   item->text[0] == '@' ? " has execve as a member" : "execve");
 }
 
-static void check_group(struct diags *d, struct policy *p, const struct node *item, bool allow)
+/* seccomp_uprobe_exception, kernel/seccomp.c, from Linux 6.14 on; made by anybody else they do nothing. */
+static bool never_asked(const struct syscall_row *row)
+{
+	return strcmp(row->name, "uprobe") == 0 || strcmp(row->name, "uretprobe") == 0;
+}
+
+static void check_row(struct diags *d, struct policy *p, const struct node *item, const struct syscall_row *row,
+		      struct sys_result result)
+{
+	bool allow = result.action == SYS_ALLOW || result.action == SYS_ALLOW_LOGGED;
+
+	if (!allow && never_asked(row) && item->text[0] != '@')
+		diag_remark(d, item->name, "the kernel asks no filter about %s: it returns from an operator's probe, and does "
+			    "nothing for anybody else", row->name);
+	else if (!allow && is_own_exec(p, row))
+		check_own_exec(d, item, result);
+	else if (allow && !p->bare)
+		check_grant(d, p, item, row, result);
+}
+
+static void check_group(struct diags *d, struct policy *p, const struct node *item, struct sys_result result)
 {
 	size_t n;
 	const struct syscall_row *rows = syscall_table(&n);
@@ -99,18 +183,52 @@ static void check_group(struct diags *d, struct policy *p, const struct node *it
 		unknown_name(d, item);
 		return;
 	}
+	if (item->kids)
+		diag_error(d, CAVE_VALUE, item->kids->at, "a condition stands on one call, not on a group");
 	/* The first member that cannot be granted is enough to say why. */
-	for (size_t i = 0; allow && i < n && d->errors == before; i++)
-		if (in_group(&rows[i], item))
-			check_grant(d, p, item, &rows[i]);
+	for (size_t i = 0; i < n && d->errors == before; i++)
+		if (syscall_in_group(&rows[i], item->text + 1))
+			check_row(d, p, item, &rows[i], result);
 }
 
-static void check_item(struct diags *d, struct policy *p, const struct node *item, bool allow)
+static void note_absence(struct diags *d, const struct policy *p, const struct node *item,
+			 const struct syscall_row *row)
+{
+	const char *list = "", *before = "";
+
+	for (unsigned arch = 0; arch < SYS_ARCHES; arch++)
+		if (policy_has_arch(p, arch) && row->nr[arch] < 0) {
+			list = arena_printf(d->sources->arena, "%s%s%s", list, before, sys_arch_name(arch));
+			before = ", ";
+		}
+	if (*before)
+		diag_remark(d, item->name, "%s does not exist on %s: the line has no effect there", row->name, list);
+}
+
+/* The condition for each architecture that has the call. */
+static void check_condition(struct diags *d, const struct policy *p, const struct node *item,
+			    const struct syscall_row *row)
+{
+	struct alternatives alt;
+	bool good = true;
+
+	for (unsigned arch = 0; arch < SYS_ARCHES && good; arch++) {
+		if (!policy_has_arch(p, arch) || row->nr[arch] < 0)
+			continue;
+		good = condition_resolve(d, d->sources->arena, arch, row->name, item->kids, false, &alt);
+		if (good && alternatives_normal(d->sources->arena, alt).n == 0) {
+			diag_error(d, CAVE_VALUE, item->kids->at, "no arguments of %s satisfy this", row->name);
+			return;
+		}
+	}
+}
+
+static void check_item(struct diags *d, struct policy *p, const struct node *item, struct sys_result result)
 {
 	const struct syscall_row *row;
 
 	if (item->text[0] == '@') {
-		check_group(d, p, item, allow);
+		check_group(d, p, item, result);
 		return;
 	}
 	row = syscall_find(item->text);
@@ -118,21 +236,21 @@ static void check_item(struct diags *d, struct policy *p, const struct node *ite
 		unknown_name(d, item);
 		return;
 	}
-	if (row->nr[SYS_X86_64] < 0)
-		diag_remark(d, item->name, "%s does not exist on %s: the line has no effect there",
-			    row->name, sys_arch_name(SYS_X86_64));
-	if (allow)
-		check_grant(d, p, item, row);
+	note_absence(d, p, item, row);
+	if (item->kids)
+		check_condition(d, p, item, row);
+	check_row(d, p, item, row, result);
 }
 
 void syscalls_check(struct diags *d, struct policy *p, const struct node *rule)
 {
-	bool allow = strcmp(rule->text, "allow") == 0;
+	struct sys_result result = { SYS_ERRNO, EPERM };
 
-	unsupported(d, rule);
+	if (!syscalls_result(d, rule, &result) && strcmp(rule->text, "allow") == 0)
+		result = (struct sys_result){ SYS_ALLOW, 0 };
 	for (const struct node *n = rule->kids; n; n = n->next)
 		if (n->kind == N_SYS_ITEM)
-			check_item(d, p, n, allow);
+			check_item(d, p, n, result);
 }
 
 /* --- resolving -------------------------------------------------------------------------------- */
@@ -142,13 +260,24 @@ struct clauses {
 	size_t n, cap;
 };
 
+/* How a call is refused whatever its arguments. */
+struct denial {
+	const struct node *item; /* NULL: it is not */
+	struct sys_result result;
+	line_id line;
+};
+
 struct resolution {
 	struct diags *diags;
 	struct arena *arena;
+	const struct policy *policy;
+	enum sys_arch arch;
 	const struct syscall_row *rows;
 	size_t nrows;
 	struct clauses *builtin; /* what the built-in sets say of each row */
+	struct clauses *may; /* what a line may say of each row beyond that */
 	struct clauses *clauses; /* what holds for each row */
+	struct denial *denied;
 };
 
 static void add_clause(struct resolution *r, struct clauses *to, struct sys_clause clause)
@@ -168,11 +297,9 @@ static bool builtin_error(struct resolution *r, const struct node *n, const char
 
 static bool builtin_result(struct resolution *r, const struct node *rule, struct sys_result *out)
 {
-	const struct node *with = rule->kids;
+	const struct node *with = kid_of(rule, N_WITH);
 
 	*out = (struct sys_result){ .action = SYS_ALLOW };
-	while (with && with->kind != N_WITH)
-		with = with->next;
 	if (!with) {
 		if (strcmp(rule->text, "deny") == 0)
 			*out = (struct sys_result){ SYS_ERRNO, EPERM };
@@ -191,24 +318,26 @@ static bool builtin_result(struct resolution *r, const struct node *rule, struct
 	return true;
 }
 
-static bool builtin_item(struct resolution *r, const struct node *item, struct sys_result result)
+static bool builtin_item(struct resolution *r, const struct node *item, struct sys_result result, struct clauses *to)
 {
 	const struct syscall_row *row = syscall_find(item->text);
 	struct alternatives alt = { &(struct alternative){ NULL, 0 }, 1 };
 
 	if (!row)
 		return builtin_error(r, item, "unknown system call");
-	if (item->kids && !condition_resolve(r->diags, r->arena, row->name, item->kids, true, &alt))
+	if (row->nr[r->arch] < 0)
+		return true;
+	if (item->kids && !condition_resolve(r->diags, r->arena, r->arch, row->name, item->kids, true, &alt))
 		return false;
 	for (size_t i = 0; i < alt.n; i++)
-		add_clause(r, &r->builtin[row - r->rows],
+		add_clause(r, &to[row - r->rows],
 			   (struct sys_clause){ .result = result,
 						.test = alt.item[i].test,
 						.ntests = alt.item[i].n });
 	return true;
 }
 
-static bool builtin_rule(struct resolution *r, const struct node *rule)
+static bool builtin_rule(struct resolution *r, const struct node *rule, struct clauses *to)
 {
 	struct sys_result result;
 
@@ -217,152 +346,395 @@ static bool builtin_rule(struct resolution *r, const struct node *rule)
 	if (!builtin_result(r, rule, &result))
 		return false;
 	for (const struct node *n = rule->kids; n; n = n->next)
-		if (n->kind == N_SYS_ITEM && !builtin_item(r, n, result))
+		if (n->kind == N_SYS_ITEM && !builtin_item(r, n, result, to))
 			return false;
 	return true;
 }
 
-static bool builtin_set(struct resolution *r, enum builtin which)
+static bool builtin_set(struct resolution *r, const struct node *statements, struct clauses *to)
 {
-	struct builtin_text t = builtin_text(which);
-	uint32_t file = sources_add(r->diags->sources, t.name, t.text, t.size, nowhere, true);
-	struct node *statements;
-
-	if (!parse_statements(r->diags, file, &statements))
-		return false;
 	for (const struct node *s = statements; s; s = s->next) {
 		if (s->kind != N_SYSCALLS)
 			return builtin_error(r, s, "not a syscalls block");
 		for (const struct node *rule = s->kids; rule; rule = rule->next)
-			if (!builtin_rule(r, rule))
+			if (!builtin_rule(r, rule, to))
 				return false;
 	}
 	return true;
 }
 
-static bool builtin_sets(struct resolution *r, const struct policy *p, const struct net_set *set)
+/* The built-in sets that a policy has, parsed. */
+struct builtin_sets {
+	struct node *statements[BUILTINS]; /* NULL: not part of it */
+};
+
+static bool parse_builtin(struct diags *d, enum builtin which, struct builtin_sets *out)
 {
-	return builtin_set(r, BUILTIN_BASE) && (net_set_empty(set) || builtin_set(r, BUILTIN_NETWORK)) &&
-	       (!net_set_uses(set, NET_TCP) || builtin_set(r, BUILTIN_TCP)) &&
-	       (!net_set_uses(set, NET_UDP) || builtin_set(r, BUILTIN_UDP)) &&
-	       (!net_set_listens(set, NET_TCP) || builtin_set(r, BUILTIN_LISTEN)) &&
-	       (!p->netlink_route || builtin_set(r, BUILTIN_NETLINK));
+	struct builtin_text t = builtin_text(which);
+
+	return parse_statements(d, sources_add(d->sources, t.name, t.text, t.size, nowhere, true),
+				&out->statements[which]);
 }
 
-/* The runtime's own start of the tool is no affair of the profile's lines. */
-static bool is_own_exec(const struct syscall_row *row)
+static bool parse_builtins(struct diags *d, const struct policy *p, const struct net_set *set, struct builtin_sets *out)
 {
-	return strcmp(row->name, "execve") == 0;
+	*out = (struct builtin_sets){ { NULL } };
+	return p->bare ||
+	       (parse_builtin(d, BUILTIN_BASE, out) && parse_builtin(d, BUILTIN_MAY, out) &&
+		(net_set_empty(set) || parse_builtin(d, BUILTIN_NETWORK, out)) &&
+		(!net_set_uses(set, NET_TCP) || parse_builtin(d, BUILTIN_TCP, out)) &&
+		(!net_set_uses(set, NET_UDP) || parse_builtin(d, BUILTIN_UDP, out)) &&
+		(!net_set_listens(set, NET_TCP) || parse_builtin(d, BUILTIN_LISTEN, out)) &&
+		(!p->netlink_route || parse_builtin(d, BUILTIN_NETLINK, out)));
 }
 
-static void start_with_base(struct resolution *r, const struct policy *p)
+static bool start_with_base(struct resolution *r, const struct builtin_sets *sets)
 {
+	for (unsigned i = 0; i < BUILTINS; i++)
+		if (!builtin_set(r, sets->statements[i], i == BUILTIN_MAY ? r->may : r->builtin))
+			return false;
 	for (size_t i = 0; i < r->nrows; i++)
-		if (p->base_syscalls || is_own_exec(&r->rows[i]))
+		if (r->policy->base_syscalls || is_own_exec(r->policy, &r->rows[i]))
 			for (size_t j = 0; j < r->builtin[i].n; j++)
 				add_clause(r, &r->clauses[i], r->builtin[i].item[j]);
+	return true;
 }
 
-/* The built-in clauses of a call once more, as this line's; `opened`: no longer guarded. */
-static void allow_conditionally(struct resolution *r, size_t row, line_id line, bool opened)
+static bool is_denial(struct sys_result result)
 {
-	for (size_t i = 0; i < r->builtin[row].n; i++) {
-		struct sys_clause c = r->builtin[row].item[i];
+	return result.action == SYS_ERRNO || result.action == SYS_KILL;
+}
 
-		c.line = line;
-		if (opened && c.result.action == SYS_GUARD_METADATA)
-			c.result.action = SYS_ALLOW;
-		add_clause(r, &r->clauses[row], c);
+/* --- an allow line ------------------------------------------------------------------------------ */
+
+/* What a line says of one call on this architecture. */
+struct line {
+	const struct node *item;
+	struct sys_result result;
+	struct alternatives when;
+	line_id line;
+};
+
+static void add_alternative(struct resolution *r, size_t row, const struct line *l, struct sys_result result,
+			    struct alternative x)
+{
+	add_clause(r, &r->clauses[row], (struct sys_clause){ result, x.test, x.n, l->line });
+}
+
+static void add_line(struct resolution *r, size_t row, const struct line *l)
+{
+	for (size_t i = 0; i < l->when.n; i++)
+		add_alternative(r, row, l, l->result, l->when.item[i]);
+}
+
+/* The built-in clauses of a call, where the line's condition holds too; `opened`: no longer guarded. */
+static void allow_within_builtin(struct resolution *r, size_t row, const struct line *l, bool opened)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < r->builtin[row].n; i++) {
+		const struct sys_clause *c = &r->builtin[row].item[i];
+		struct alternative own = { c->test, c->ntests };
+		bool plain = c->result.action == SYS_ALLOW || (opened && c->result.action == SYS_GUARD_METADATA);
+
+		for (size_t j = 0; j < l->when.n; j++) {
+			struct alternative both = alternative_both(r->arena, &own, &l->when.item[j]);
+
+			if (!alternative_possible(&both))
+				continue;
+			any = true;
+			add_alternative(r, row, l, plain ? l->result : c->result, both);
+		}
+	}
+	if (!any)
+		diag_error(r->diags, CAVE_CONTRADICTION, l->item->at,
+			   "nothing is left of this: %s keeps the condition of the built-in sets, which excludes it",
+			   r->rows[row].name);
+}
+
+/* The condition under which a profile may allow the call at all. */
+static struct alternatives widest(struct resolution *r, size_t row)
+{
+	const struct clauses *from[] = { &r->builtin[row], &r->may[row] };
+	struct alternative *item = ARENA_ARRAY(r->arena, from[0]->n + from[1]->n + 1, struct alternative);
+	size_t n = 0;
+
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < from[k]->n; i++)
+			if (from[k]->item[i].result.action == SYS_ALLOW)
+				item[n++] = (struct alternative){ from[k]->item[i].test, from[k]->item[i].ntests };
+	return (struct alternatives){ item, n };
+}
+
+/* `rest` is what the line asks for beyond what may be allowed. */
+static void too_wide(struct resolution *r, size_t row, const struct line *l, struct alternatives rest)
+{
+	struct buffer text = { .arena = r->arena };
+	const char *promise = "signals only inside"; /* what a condition is kept for where a call may be allowed whole */
+	struct diag *e;
+
+	syscall_grant(&r->rows[row], &promise);
+	e = diag_error(r->diags, CAVE_CONTRADICTION, l->item->at, "%s cannot be allowed so far: %s",
+		       r->rows[row].name, promise);
+	if (rest.n == 0)
+		return;
+	alternatives_print(&text, syscall_args(r->rows[row].name), alternatives_normal(r->arena, rest));
+	buffer_add(&text, "", 1);
+	diag_note(r->diags, e, nowhere, "leave out: %s", text.data);
+}
+
+/* A line on a call that keeps a promise may add what does not undo it. */
+static void allow_if_narrow(struct resolution *r, size_t row, const struct line *l)
+{
+	struct alternatives rest = { NULL, 0 };
+
+	if (!alternatives_subtract(r->arena, l->when, widest(r, row), &rest) || rest.n)
+		too_wide(r, row, l, rest);
+	else
+		add_line(r, row, l);
+}
+
+static void allow_row(struct resolution *r, size_t row, const struct line *l)
+{
+	const char *promise;
+	enum grant grant = r->policy->bare ? GRANT_PLAIN : syscall_grant(&r->rows[row], &promise);
+	bool judged = grant == GRANT_NEVER || strcmp(r->rows[row].name, "fcntl") == 0;
+
+	if (grant == GRANT_PLAIN || (grant == GRANT_METADATA && !r->builtin[row].n))
+		add_line(r, row, l);
+	else if (judged && l->item->kids)
+		allow_if_narrow(r, row, l);
+	else if (grant != GRANT_NEVER) /* which was refused when the line was checked */
+		allow_within_builtin(r, row, l, grant == GRANT_METADATA || l->result.action == SYS_ALLOW_LOGGED);
+}
+
+/* --- a deny line -------------------------------------------------------------------------------- */
+
+static bool same_result(struct sys_result a, struct sys_result b)
+{
+	return a.action == b.action && a.error == b.error;
+}
+
+/* How it is refused is said by a line that names the call, rather than by one that names a group. */
+static void deny_whole(struct resolution *r, size_t row, const struct line *l)
+{
+	struct denial *old = &r->denied[row];
+	bool by_group = l->item->text[0] == '@', old_by_group = old->item && old->item->text[0] == '@';
+
+	if (old->item && by_group && !old_by_group)
+		return;
+	if (old->item && by_group == old_by_group && !same_result(old->result, l->result)) {
+		diag_note(r->diags,
+			  diag_error(r->diags, CAVE_CONTRADICTION, l->item->name, "%s is refused in two ways",
+				     r->rows[row].name),
+			  old->item->name, "the other one is here");
+		return;
+	}
+	*old = (struct denial){ l->item, l->result, l->line };
+}
+
+/* Where a line says how a call is refused, the base set does not: what is left of its own denials is the rest. */
+static void cut_base_denials(struct resolution *r, size_t row, const struct line *l)
+{
+	struct clauses kept = { NULL, 0, 0 };
+
+	for (size_t i = 0; i < r->clauses[row].n; i++) {
+		struct sys_clause c = r->clauses[row].item[i];
+		struct alternative own = { c.test, c.ntests };
+		struct alternatives rest = { &own, 1 };
+
+		if (is_denial(c.result) && !c.line)
+			alternatives_subtract(r->arena, rest, l->when, &rest);
+		for (size_t j = 0; j < rest.n; j++)
+			add_clause(r, &kept, (struct sys_clause){ c.result, rest.item[j].test, rest.item[j].n, c.line });
+	}
+	r->clauses[row] = kept;
+}
+
+static void deny_row(struct resolution *r, size_t row, const struct line *l)
+{
+	if (is_own_exec(r->policy, &r->rows[row]))
+		return;
+	if (l->item->kids) {
+		cut_base_denials(r, row, l);
+		add_line(r, row, l);
+	} else {
+		deny_whole(r, row, l);
 	}
 }
 
-static void allow_row(struct resolution *r, size_t row, line_id line)
+/* A call that is refused whatever its arguments: what is left beside it is how, for some of them. */
+static void apply_denials(struct resolution *r)
 {
-	const char *promise;
-	enum grant grant = syscall_grant(&r->rows[row], &promise);
+	for (size_t i = 0; i < r->nrows; i++) {
+		struct clauses kept = { NULL, 0, 0 };
 
-	if (grant == GRANT_NEVER)
-		return; /* refused when the line was checked */
-	if (grant != GRANT_PLAIN && r->builtin[row].n)
-		allow_conditionally(r, row, line, grant == GRANT_METADATA);
+		if (!r->denied[i].item)
+			continue;
+		for (size_t j = 0; j < r->clauses[i].n; j++)
+			if (is_denial(r->clauses[i].item[j].result) && r->clauses[i].item[j].line)
+				add_clause(r, &kept, r->clauses[i].item[j]);
+		add_clause(r, &kept, (struct sys_clause){ r->denied[i].result, NULL, 0, r->denied[i].line });
+		r->clauses[i] = kept;
+	}
+}
+
+static void apply_row(struct resolution *r, size_t row, struct line *l)
+{
+	static const struct alternative always = { NULL, 0 };
+
+	if (r->rows[row].nr[r->arch] < 0)
+		return;
+	l->when = (struct alternatives){ &always, 1 };
+	if (l->item->kids && !condition_resolve(r->diags, r->arena, r->arch, r->rows[row].name, l->item->kids,
+						false, &l->when))
+		return;
+	if (is_denial(l->result))
+		deny_row(r, row, l);
 	else
-		add_clause(r, &r->clauses[row],
-			   (struct sys_clause){ .result = { .action = SYS_ALLOW }, .line = line });
+		allow_row(r, row, l);
 }
 
-static void apply_row(struct resolution *r, size_t row, bool allow, line_id line)
-{
-	if (allow)
-		allow_row(r, row, line);
-	else if (!is_own_exec(&r->rows[row]))
-		add_clause(r, &r->clauses[row],
-			   (struct sys_clause){ .result = { SYS_ERRNO, EPERM }, .line = line });
-}
-
-static void apply_item(struct resolution *r, const struct node *item, bool allow, line_id line)
+static void apply_item(struct resolution *r, struct line *l)
 {
 	const struct syscall_row *row;
 
-	if (item->text[0] != '@') {
-		row = syscall_find(item->text);
+	if (l->item->text[0] != '@') {
+		row = syscall_find(l->item->text);
 		if (row)
-			apply_row(r, (size_t)(row - r->rows), allow, line);
+			apply_row(r, (size_t)(row - r->rows), l);
 		return;
 	}
 	for (size_t i = 0; i < r->nrows; i++)
-		if (in_group(&r->rows[i], item))
-			apply_row(r, i, allow, line);
+		if (syscall_in_group(&r->rows[i], l->item->text + 1))
+			apply_row(r, i, l);
 }
 
 static void apply_rule(struct resolution *r, const struct node *rule)
 {
-	line_id line = sources_line(r->diags->sources, rule->at);
+	struct line l = { .line = sources_line(r->diags->sources, rule->at) };
 
-	for (const struct node *n = rule->kids; n; n = n->next)
-		if (n->kind == N_SYS_ITEM)
-			apply_item(r, n, strcmp(rule->text, "allow") == 0, line);
+	if (!syscalls_result(r->diags, rule, &l.result))
+		return;
+	for (l.item = rule->kids; l.item; l.item = l.item->next)
+		if (l.item->kind == N_SYS_ITEM)
+			apply_item(r, &l);
+}
+
+/* --- normal form -------------------------------------------------------------------------------- */
+
+/* The line of the first clause with this result that means no more than `x`. */
+static line_id line_of(struct resolution *r, const struct clauses *c, struct sys_result result,
+		       const struct alternative *x)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct alternative own = { c->item[i].test, c->item[i].ntests };
+		struct alternatives alt = { &own, 1 };
+
+		if (!c->item[i].line || !same_result(c->item[i].result, result))
+			continue;
+		alt = alternatives_normal(r->arena, alt);
+		if (alt.n && alternative_covers(x, &alt.item[0]))
+			return c->item[i].line;
+	}
+	return 0;
+}
+
+/* The clauses with one result, in normal form. */
+static void normal_result(struct resolution *r, const struct clauses *c, struct sys_result result, struct clauses *to)
+{
+	struct alternative *item = ARENA_ARRAY(r->arena, c->n, struct alternative);
+	struct alternatives alt = { item, 0 };
+
+	for (size_t i = 0; i < c->n; i++)
+		if (same_result(c->item[i].result, result))
+			item[alt.n++] = (struct alternative){ c->item[i].test, c->item[i].ntests };
+	alt = alternatives_normal(r->arena, alt);
+	for (size_t i = 0; i < alt.n; i++)
+		add_clause(r, to, (struct sys_clause){ result, alt.item[i].test, alt.item[i].n,
+						       line_of(r, c, result, &alt.item[i]) });
+}
+
+static int compare_results(const void *a, const void *b)
+{
+	const struct sys_result *x = a, *y = b;
+
+	return x->action != y->action ? (int)x->action - (int)y->action : (int)x->error - (int)y->error;
+}
+
+/* Spellings that mean the same become the same clauses, and so the same filter. */
+static struct clauses normal(struct resolution *r, const struct clauses *c)
+{
+	struct sys_result *result = ARENA_ARRAY(r->arena, c->n + 1, struct sys_result);
+	struct clauses out = { NULL, 0, 0 };
+
+	if (c->n == 0 || (c->n == 1 && c->item[0].ntests == 0))
+		return *c;
+	for (size_t i = 0; i < c->n; i++)
+		result[i] = c->item[i].result;
+	qsort(result, c->n, sizeof *result, compare_results);
+	for (size_t i = 0; i < c->n; i++)
+		if (!i || !same_result(result[i], result[i - 1]))
+			normal_result(r, c, result[i], &out);
+	return out;
 }
 
 /* The rows of one architecture, by number. */
-static void by_number(struct resolution *r, enum sys_arch arch, struct sys_rules *out)
+static void by_number(struct resolution *r, struct sys_rules *out)
 {
 	size_t row_of[SYS_NUMBER_MAX + 1] = { 0 }; /* 1 + row */
 	struct sys_call *call = ARENA_ARRAY(r->arena, r->nrows, struct sys_call);
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->nrows; i++)
-		if (r->rows[i].nr[arch] >= 0)
-			row_of[r->rows[i].nr[arch]] = i + 1;
+		if (r->rows[i].nr[r->arch] >= 0)
+			row_of[r->rows[i].nr[r->arch]] = i + 1;
 	for (uint32_t nr = 0; nr <= SYS_NUMBER_MAX; nr++) {
-		const struct clauses *c = row_of[nr] ? &r->clauses[row_of[nr] - 1] : NULL;
+		struct clauses c;
 
-		if (c)
-			call[n++] = (struct sys_call){ nr, r->rows[row_of[nr] - 1].name, c->item,
-						       c->n };
+		if (!row_of[nr])
+			continue;
+		c = normal(r, &r->clauses[row_of[nr] - 1]);
+		call[n++] = (struct sys_call){ nr, r->rows[row_of[nr] - 1].name, c.item, c.n };
 	}
 	*out = (struct sys_rules){
-		.arch = sys_arch_audit(arch),
-		.arch_name = sys_arch_name(arch),
+		.arch = sys_arch_audit(r->arch),
+		.arch_name = sys_arch_name(r->arch),
 		.call = call,
 		.ncalls = n,
-		.refused = { SYS_ERRNO, EPERM },
-		.unknown = { SYS_ERRNO, ENOSYS },
+		.refused = r->policy->bare ? r->policy->refused : (struct sys_result){ SYS_ERRNO, EPERM },
+		.unknown = r->policy->bare ? r->policy->unknown : (struct sys_result){ SYS_ERRNO, ENOSYS },
 	};
 }
 
-bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
-		      struct sys_rules *out)
+static bool resolve_arch(struct diags *d, struct arena *a, const struct policy *p, const struct builtin_sets *sets,
+			 enum sys_arch arch, struct sys_rules *out)
 {
-	struct resolution r = { .diags = d, .arena = a };
+	struct resolution r = { .diags = d, .arena = a, .policy = p, .arch = arch };
 
 	r.rows = syscall_table(&r.nrows);
 	r.builtin = ARENA_ARRAY(a, r.nrows, struct clauses);
+	r.may = ARENA_ARRAY(a, r.nrows, struct clauses);
 	r.clauses = ARENA_ARRAY(a, r.nrows, struct clauses);
-	if (!builtin_sets(&r, p, set))
+	r.denied = ARENA_ARRAY(a, r.nrows, struct denial);
+	if (!start_with_base(&r, sets))
 		return false;
-	start_with_base(&r, p);
 	for (size_t i = 0; i < p->nsys_rules; i++)
 		apply_rule(&r, p->sys_rule[i]);
-	by_number(&r, SYS_X86_64, out);
+	apply_denials(&r);
+	by_number(&r, out);
+	return d->errors == 0;
+}
+
+bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
+		      struct sys_rules out[SYS_ARCHES])
+{
+	struct builtin_sets sets;
+
+	if (!parse_builtins(d, p, set, &sets))
+		return false;
+	for (unsigned arch = 0; arch < SYS_ARCHES; arch++)
+		if (policy_has_arch(p, arch) && !resolve_arch(d, a, p, &sets, arch, &out[arch]))
+			return false;
 	return true;
 }

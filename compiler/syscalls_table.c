@@ -14,7 +14,13 @@ const char syscalls_version[] = "Linux " SYSCALLS_VERSION;
 static const char *const groups[] = {
 	"base",	   "control",  "debug",	    "file",    "identity", "ipc",  "keyring",
 	"memory",  "metadata", "namespace", "network", "obsolete", "poll", "privileged",
-	"process", "ring",     "sandbox",   "signal",  "thread",   "time",
+	"process", "ring",     "sandbox",   "service", "signal",   "thread",   "time",
+};
+
+/* The groups of @service: what an ordinary service needs, as service managers have it. */
+static const char *const service[] = {
+	"base",	  "control", "file",	"identity", "ipc",    "keyring", "memory",
+	"metadata", "network", "poll",	"process",  "signal", "thread",	 "time",
 };
 
 enum {
@@ -47,6 +53,16 @@ bool syscall_group_exists(const char *group)
 {
 	for (size_t i = 0; i < GROUPS; i++)
 		if (strcmp(groups[i], group) == 0)
+			return true;
+	return false;
+}
+
+bool syscall_in_group(const struct syscall_row *row, const char *group)
+{
+	if (strcmp(group, "service") != 0)
+		return strcmp(row->group, group) == 0;
+	for (size_t i = 0; i < sizeof service / sizeof service[0]; i++)
+		if (strcmp(row->group, service[i]) == 0)
 			return true;
 	return false;
 }

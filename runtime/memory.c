@@ -20,8 +20,10 @@ struct memory_block {
 
 enum { BLOCK = 1 << 18 };
 
-__attribute__((noreturn)) static void exhausted(void)
+__attribute__((noreturn)) static void exhausted(struct memory *m)
 {
+	if (m->undo)
+		m->undo(m->of);
 	report_note("error: out of memory [%s]\n", cave_code_name(CAVE_FAILED));
 	_exit(STATUS_REFUSED);
 }
@@ -32,7 +34,7 @@ void *memory_take(struct memory *m, size_t n)
 	char *taken;
 
 	if (n > SIZE_MAX / 2)
-		exhausted();
+		exhausted(m);
 	n = (n + align - 1) / align * align;
 	if (n > (size_t)(m->end - m->next)) {
 		size_t size = sizeof(struct memory_block) + (n > BLOCK ? n : BLOCK);
@@ -40,7 +42,7 @@ void *memory_take(struct memory *m, size_t n)
 						  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (block == MAP_FAILED)
-			exhausted();
+			exhausted(m);
 		block->next = m->head;
 		block->size = size;
 		m->head = block;
@@ -58,7 +60,7 @@ void *memory_array(struct memory *m, size_t n, size_t size)
 	void *array;
 
 	if (__builtin_mul_overflow(n, size, &bytes))
-		exhausted();
+		exhausted(m);
 	array = memory_take(m, bytes);
 	memset(array, 0, bytes);
 	return array;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that lives as long as one plan.  A request that cannot be met ends the process with a message and
- * STATUS_REFUSED: nothing has been started then.
+ * STATUS_REFUSED, after undo(): nothing has been started then.
  */
 #ifndef CAVE_RUNTIME_MEMORY_H
 #define CAVE_RUNTIME_MEMORY_H
@@ -13,6 +13,8 @@ struct memory_block;
 struct memory {
 	struct memory_block *head;
 	char *next, *end;
+	void (*undo)(void *of); /* removes what would be left behind; it takes no memory; NULL if nothing would */
+	void *of;
 };
 
 /* `n` bytes, aligned for any type, not cleared. */

@@ -171,6 +171,11 @@ static bool resolve(struct plan *p, const struct options *o, int artefact_fd, ch
 	       env_build(&p->memory, &p->artefact, environment, p->workspace.path, &p->env, r);
 }
 
+static void remove_workspace(void *workspace)
+{
+	workspace_close(workspace);
+}
+
 bool plan_make(const struct options *o, const struct descriptors *d, char *const *environment, struct plan *out,
 	       struct refusal *r)
 {
@@ -181,14 +186,18 @@ bool plan_make(const struct options *o, const struct descriptors *d, char *const
 
 	if (fd < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot open the policy %s", o->policy);
+	p.memory.undo = remove_workspace;
+	p.memory.of = &p.workspace;
 	ok = load(&p, fd, o->policy, r) && env_check(&p.memory, &p.artefact, r) && check_ids(r) && check_host(&p, r) &&
 	     resolve(&p, o, fd, environment, r);
 	close(fd);
-	if (ok)
-		*out = p;
-	else
+	if (!ok) {
 		plan_free(&p);
-	return ok;
+		return false;
+	}
+	*out = p;
+	out->memory.of = &out->workspace;
+	return true;
 }
 
 void plan_free(struct plan *p)

@@ -40,15 +40,16 @@ bool workspace_open(struct memory *m, const char *dir, struct workspace *out, st
 	return true;
 }
 
-/* mkdirat() under a name that nobody can foresee. */
-static int make_in(struct memory *m, int parent, const char **name)
+/* mkdirat() under a name that nobody can foresee; *path is the folder's, `in` that of its parent. */
+static int make_in(struct memory *m, int parent, const char *in, const char **path, const char **name)
 {
 	for (unsigned tries = 0; tries < 8; tries++) {
 		uint64_t random;
 
 		if (getrandom(&random, sizeof random, 0) != sizeof random)
 			return errno;
-		*name = memory_printf(m, "cave-%016llx", (unsigned long long)random);
+		*path = memory_printf(m, "%s/cave-%016llx", strcmp(in, "/") ? in : "", (unsigned long long)random);
+		*name = strrchr(*path, '/') + 1;
 		if (!mkdirat(parent, *name, 0700))
 			return 0;
 		if (errno != EEXIST)
@@ -70,23 +71,23 @@ bool workspace_make(struct memory *m, const char *tmpdir, const struct user *own
 {
 	const char *dir = tmpdir && *tmpdir == '/' ? tmpdir : "/tmp";
 	struct workspace w = { .fd = -1 };
+	const char *in;
 	int error;
 
 	w.parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w.parent < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot make a workspace in %s", dir);
-	error = make_in(m, w.parent, &w.name);
+	in = path_of(m, w.parent);
+	/* From where the folder is made until *out has it, no memory is taken: what would remove it if there is none? */
+	error = in ? make_in(m, w.parent, in, &w.path, &w.name) : ENOENT;
 	if (error) {
 		close(w.parent);
 		return refuse_errno(r, CAVE_FAILED, error, "cannot make a workspace in %s", dir);
 	}
 	error = open_fresh(&w, owner);
-	w.path = error ? NULL : path_of(m, w.fd);
-	if (!w.path) {
+	if (error) {
 		workspace_close(&w);
-		return refuse_errno(r, CAVE_FAILED, error ? error : ENOENT,
-				    "cannot use the workspace made in %s%s", dir,
-				    error ? "" : "; /proc/self/fd");
+		return refuse_errno(r, CAVE_FAILED, error, "cannot use the workspace made in %s", dir);
 	}
 	*out = w;
 	return true;
@@ -175,13 +176,17 @@ static size_t empty_pass(int top, unsigned *moved)
 void workspace_close(struct workspace *w)
 {
 	unsigned moved = 0;
+	int error;
 
 	if (w->parent >= 0 && w->name) {
 		if (w->fd >= 0)
 			fchmod(w->fd, 0700);
-		while (unlinkat(w->parent, w->name, AT_REMOVEDIR) && w->fd >= 0 &&
+		while ((error = unlinkat(w->parent, w->name, AT_REMOVEDIR) ? errno : 0) && w->fd >= 0 &&
 		       empty_pass(w->fd, &moved))
 			;
+		if (error && error != ENOENT)
+			report_note("the workspace %s is left behind: %s (errno %d)\n",
+				    w->path ? w->path : w->name, strerror(error), error);
 		close(w->parent);
 	}
 	if (w->path || w->name)

@@ -8,7 +8,7 @@
  *   license, .BTF, .BTF.ext  for libbpf, bpftool and the verifier's log
  *   cave.seccomp.ARCH        the syscall filter (struct sock_filter), unfinished: see "patches"
  *   cave.lines               source lines that instructions came from (for dump; not in the identity)
- *   cave.seccomp.ARCH.lines  one uint32_t per filter instruction, an index into cave.lines
+ *   cave.seccomp.ARCH.lines  where the filter's instructions came from: struct cave_line_run, in their order
  *   cave.policy              the canonical text of the resolved profile
  *   cave.manifest            everything the runtime needs, in the records below
  *   cave.identity            32 bytes, see cave_identity_sections
@@ -69,6 +69,12 @@ enum {
 	CAVE_FILE_RELATIVE = 1u << 3, /* to the artefact's folder, and must stay in it */
 	CAVE_FILE_WORKSPACE = 1u << 4, /* to the workspace; "" or "." is the workspace itself */
 	CAVE_FILE_SYSTEM = 1u << 5, /* a part of the built-in set `system` */
+};
+
+/* The next `count` instructions of a filter came from line `line` of cave.lines; 0: from no line of the profile. */
+struct cave_line_run {
+	uint32_t count;
+	uint32_t line;
 };
 
 struct cave_filter {

@@ -72,6 +72,7 @@ value=cave_profile_value
 contradiction=cave_profile_contradiction
 metadata=cave_profile_metadata_address
 later=cave_profile_unsupported
+failed=cave_profile_expectation_failed
 
 # --- the seed system's refusals
 in_profile "2:16:$children" 'childProcess true'
@@ -240,6 +241,125 @@ profile p {
   syscalls { allow vfork }
 }
 END
+# a condition may add what does not undo the promise
+in_profile "2:20:$contradiction" 'syscalls { allow clone(flags & 0x7e020000 == 0) }'
+in_profile "2:20:$contradiction" 'syscalls { allow ioctl(request == TIOCSTI) }'
+in_profile "2:20:$contradiction" 'syscalls { allow socket(domain == AF_UNIX) }'
+in_profile "2:20:$contradiction" 'syscalls { allow fcntl(cmd != F_GETFD) }'
+in_profile "2:27:$contradiction" 'syscalls { allow @file, @service }'
+refused "an allow that is too wide beside one that is not" "3:40:$contradiction" <<'END'
+profile p {
+  syscalls { deny read
+    allow prctl(option == PR_SET_TSC), prctl(option == PR_SET_DUMPABLE)
+  }
+}
+END
+accepted "conditions within the promises" <<'END'
+profile p {
+    network { allow tcp 10.0.0.1 port 443 }
+    syscalls {
+        allow personality(persona == 0), acct logged
+        allow ioctl(request in { 1000-1063, TCGETS })
+        allow clone(flags & CLONE_THREAD && flags & 0x7e020000 == 0)
+        allow prctl(option == PR_SET_NAME || option == PR_SET_TSC), fcntl(cmd == F_SET_RW_HINT)
+        allow socket(family == AF_INET && type == SOCK_STREAM && protocol == 0)
+        deny clone3 with errno ENOSYS; deny ptrace with kill
+        deny mmap(prot & (PROT_WRITE | PROT_EXEC) == PROT_WRITE | PROT_EXEC)
+    }
+}
+END
+
+# --- conditions
+in_profile "2:26:$value" 'syscalls { deny openat(pathname == 0) }'
+in_profile "2:25:$unknown" 'syscalls { deny lseek(wence == 0) }'
+in_profile "2:35:$unknown" 'syscalls { deny lseek(whence == SEEK_STE) }'
+in_profile "2:33:$unknown" 'syscalls { deny mmap(flags == MAP_32BIT) }'
+in_profile "2:36:$value" 'syscalls { deny ioctl(request == 0x100000000) }'
+in_profile "2:24:$value" 'syscalls { deny kill(pid == 1 && pid == 2) }'
+in_profile "2:26:$value" 'syscalls { deny getpid(pid == 1) }'
+in_profile "2:25:$value" 'syscalls { deny @time(clockid == 1) }'
+in_profile "2:19:$unknown" 'syscalls { deny 7 }'
+
+# --- ways to refuse
+in_profile "2:24:$syntax" 'syscalls { deny acct logged }'
+in_profile "2:25:$syntax" 'syscalls { allow acct with kill }'
+in_profile "2:24:$unknown" 'syscalls { deny acct with errno EPER }'
+in_profile "2:24:$unknown" 'syscalls { deny acct with guard metadata }'
+in_profile "2:19:$later" 'syscalls { deny execve with kill }'
+in_profile "2:40:$contradiction" 'syscalls { deny acct with kill; deny acct }'
+
+# --- expectations
+in_profile "2:12:$failed" 'expect { deny syscall read }'
+in_profile "2:12:$failed" 'expect { allow syscall fork }'
+in_profile "2:12:$failed" 'expect { allow syscall prctl }'
+in_profile "2:12:$failed" 'expect { deny syscall prctl }'
+in_profile "2:12:$failed" 'expect { allow syscall kill }'
+in_profile "2:12:$failed" 'expect { deny syscall clone(flags & CLONE_VM) }'
+in_profile "2:12:$failed" 'expect { deny syscall read(fd == 1 && fd == 2) }'
+in_profile "2:12:$failed" 'expect { allow connect tcp 10.0.0.1 port 443 }'
+in_profile "2:26:$unknown" 'expect { allow syscall reed }'
+in_profile "2:12:$unknown" 'expect { allo syscall read }'
+in_profile "2:12:$syntax" 'expect { allow syscall }'
+in_profile "2:12:$syntax" 'expect { allow syscall read write }'
+in_profile "2:12:$syntax" 'expect { deny connect tcp 10.0.0.1 }'
+in_profile "2:29:$value" 'expect { deny connect tcp 10.0.0.0/8 port 443 }'
+in_profile "2:32:$value" 'expect { deny syscall openat(path == 0) }'
+refused "an expectation that a mapped address breaks" "4:5:$failed" <<'END'
+profile p {
+  network { allow udp 10.0.0.1 port 53 }
+  expect { allow connect udp 10.0.0.1 port 53
+    deny connect udp ::ffff:10.0.0.1 port 53
+  }
+}
+END
+accepted "expectations that hold" <<'END'
+profile p {
+    network { allow tcp 10.0.0.0/8 port 443; deny 10.0.0.9 }
+    syscalls { deny mmap(prot & PROT_EXEC && prot & PROT_WRITE) with kill }
+    expect {
+        deny syscall fork; deny syscall execve; allow syscall read; deny syscall io_uring_setup
+        deny syscall mmap(prot & 6 == 6); allow syscall mmap(prot & 6 != 6)
+        allow syscall prctl(option == PR_SET_NAME); deny syscall prctl(option == PR_SET_PDEATHSIG)
+        deny syscall socket(family == AF_UNIX); deny syscall clone(flags & CLONE_NEWUSER)
+        allow connect tcp 10.0.0.1 port 443; deny connect tcp 10.0.0.9 port 443; deny connect udp 10.0.0.1 port 443
+        deny connect tcp 1.1.1.1 port 443; deny connect tcp 2001:db8::1 port 443
+    }
+}
+END
+
+# --- bare filters
+refused "a filter beside a profile" "2:8:$contradiction" <<'END'
+profile p { }
+filter f { allow read }
+END
+refused "a filter in a profile" "1:20:$syntax" <<'END'
+profile p { filter f { allow read } }
+END
+refused "a filter and an include" "1:9:$syntax" <<'END'
+include "a.cave"
+filter f { allow read }
+END
+refused "two defaults" "1:33:$contradiction" <<'END'
+filter f { default errno EPERM; default kill }
+END
+refused "what is unknown is not allowed" "1:12:$later" <<'END'
+filter f { unknown allow }
+END
+refused "no answer" "1:12:$unknown" <<'END'
+filter f { default errno EPER }
+END
+refused "no statement of a filter" "1:12:$unknown 1:23:$unknown" <<'END'
+filter f { base none; network { } }
+END
+refused "an expectation of a filter" "2:10:$failed" <<'END'
+filter f { allow read(fd > 2) }
+expect { deny syscall read }
+END
+accepted "a filter" <<'END'
+filter f { default errno EPERM; unknown errno ENOSYS; allow read; allow socket(family < 38), socket(family >= 41) }
+expect { allow syscall read; deny syscall socket(family == AF_ALG); deny syscall fork }
+END
+
 refused "two values for one name" "3:13:$contradiction" <<'END'
 profile p {
   env { set A "1" }
@@ -297,7 +417,8 @@ in_network "2:20:$later" 'allow resolver;  deny udp 10.0.0.1 port 50-60'
 in_network "2:13:$later" 'allow tcp api.example.com port 443'
 among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'
 in_profile "2:3:$later" 'limits { time 30s }'
-in_profile "2:3:$later" 'expect { deny connect tcp 1.1.1.1 port 443 }'
+in_profile "2:17:$later" 'expect { deny read "/etc/shadow" }'
+in_profile "2:17:$later" 'expect { deny lookup example.org }'
 in_profile "2:3:$later" 'childProcess { max-processes 4 }'
 in_profile "2:11:$later" 'files { execute "/bin/sh" }'
 in_profile "2:16:$later" 'files { read optional "/etc/foo.conf" }'
@@ -306,10 +427,6 @@ in_profile "2:17:$later" 'files { write tmp }'
 in_profile "2:11:$later" 'files { shm }'
 in_profile "2:16:$later" 'files { read home/.kube/config }'
 in_profile "2:11:$later" 'files { use <node> }'
-in_profile "2:32:$later" 'syscalls { allow personality(persona == 0) }'
-refused "a bare filter" "1:8:$later" <<'END'
-filter f { default errno EPERM; allow read }
-END
 refused "a nested profile" "2:11:$later" <<'END'
 profile p {
   profile inner { }

@@ -77,7 +77,12 @@ expect_status "as one can that of the group around it" 0 as_nobody flock --nonbl
 wait
 
 # --- signals that the kernel sends to the runtime alone
-alarm() { "$python" -c 'import os, signal, sys; signal.setitimer(signal.ITIMER_REAL, 0.3); os.execv(sys.argv[1], sys.argv[1:])' "$@"; }
+cat >"$work/alarm.py" <<'END_OF_SCRIPT'
+import os, signal, sys
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+os.execv(sys.argv[1], sys.argv[1:])
+END_OF_SCRIPT
+alarm() { "$python" "$work/alarm.py" "$@"; }
 expect_status "an alarm ends a program without the runtime" 142 alarm /bin/sleep 3
 expect_status "and with it" 142 alarm "$caverun" "$work/plain.bpf" -- /bin/sleep 3
 
@@ -126,11 +131,11 @@ expect_status "which is fine for a file" 0 "$caverun" "$work/relative.bpf" -- /b
 mkdir "$work/gone" "$work/mnt"
 # shellcheck disable=SC2016
 expect_code "a workspace that cannot be found again refuses the start" 125 "write grants" \
-	sh -c 'cd "$0/gone" && rmdir "$0/gone" && shift && exec "$@"' "$work" "" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
+	sh -c 'cd "$0/gone" && rmdir "$0/gone" && exec "$@"' "$work" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
 mkdir "$work/gone"
 # shellcheck disable=SC2016
 expect_status "one that is there does not" 0 \
-	sh -c 'cd "$0/gone" && shift && exec "$@"' "$work" "" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
+	sh -c 'cd "$0/gone" && exec "$@"' "$work" "$caverun" --workspace . "$work/write.bpf" -- /bin/true
 # shellcheck disable=SC2016
 detached() { sh -c 'mount -t tmpfs none "$0" && cd "$0" && umount -l "$0" && exec "$@"' "$work/mnt" "$@"; }
 expect_code "a current directory on a detached mount is refused" 125 cave_sandbox_failed \
@@ -194,3 +199,46 @@ expect_status "one that it finds is executed" 3 "$caverun" "$work/plain.bpf" -- 
 forge "$work/plain.bpf" "$work/forged.bpf" answer
 expect_code "a filter that answers execve in the kernel's place is a failed start" 125 cave_sandbox_failed \
 	"$caverun" "$work/forged.bpf" -- /bin/true
+
+# --- a fresh workspace is left by nothing
+mkdir "$work/tmp"
+compile large "$work/large.bpf" <<'END_OF_PROFILE'
+profile large { files { write workspace }; env { pass LARGE_A, LARGE_B, LARGE_C } }
+END_OF_PROFILE
+large=$(head -c 120000 /dev/zero | tr '\0' x)
+left() { find "$work/tmp" -mindepth 1 | wc -l; }
+refused=0 started=0
+for kib in $(seq 200 40 1400); do
+	TMPDIR=$work/tmp LARGE_A=$large LARGE_B=$large LARGE_C=$large \
+		prlimit --as=$((kib * 1024)) "$caverun" "$work/large.bpf" -- "$probe" ids >"$work/out" 2>"$work/err"
+	case $? in
+	125) grep -q 'out of memory' "$work/err" && refused=$((refused + 1)) ;;
+	0) started=$((started + 1)) ;;
+	esac
+done
+expect "some starts had too little memory" "$refused" -gt 3
+expect "and none of them left its workspace" "$(left)" = 0
+for signal in TERM ABRT PIPE; do
+	: >"$work/here"
+	TMPDIR=$work/tmp "$caverun" "$work/write.bpf" -- "$probe" wait 5000 >"$work/here" &
+	pid=$!
+	for _ in $(seq 100); do grep -qs here "$work/here" && break; sleep 0.02; done
+	expect "there is a workspace" "$(left)" = 1
+	kill -$signal $pid
+	wait $pid 2>/dev/null
+	expect "SIG$signal to the runtime leaves none" "$(left)" = 0
+done
+: >"$work/here"
+TMPDIR=$work/tmp "$caverun" "$work/write.bpf" -- "$probe" wait 600 >"$work/here" 2>"$work/err" &
+pid=$!
+for _ in $(seq 100); do grep -qs here "$work/here" && break; sleep 0.02; done
+busy=$(find "$work/tmp" -mindepth 1)
+mount -t tmpfs none "$busy"
+wait $pid
+expect "one that cannot be removed is named" -n "$(grep "$busy is left behind" "$work/err")"
+umount "$busy"
+rmdir "$busy"
+
+# --- a script is a file
+expect_code "a folder for a script is refused" 125 "no regular file" \
+	"$caverun" --script "$work" "$work/plain.bpf" -- /bin/true

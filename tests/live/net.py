@@ -20,6 +20,7 @@ PROBE = f"{TOP}/build/tests/tools/probe"
 ID = f"cave{os.getpid()}"
 HERE, NEAR, FAR = f"{ID}h", f"{ID}n", f"{ID}f"
 NEAR4, NEAR6, FAR4, FAR6 = "192.0.2.2", "2001:db8:a::2", "198.51.100.2", "2001:db8:b::2"
+AWAY6 = "2001:db8:c::2"  # routed by way of FAR
 OTHER4, OTHER6 = "192.0.2.3", "2001:db8:a::3"  # NEAR's second address
 
 GRANT = f"""profile net {{
@@ -32,6 +33,15 @@ GRANT = f"""profile net {{
 }}
 """
 TCP_ONLY = "profile tcp { network { allow tcp 192.0.2.0/24 port 7000-7399 } }\n"
+MIXED = """profile mixed {
+    network {
+        allow udp 192.0.2.2 port 7500-7509; allow udp 192.0.2.3 port 7601; allow udp 2001:db8:a::2 port 7500-7519
+        allow udp 2001:db8:c::2 port 7500-7509
+        allow tcp 192.0.2.2 port 7380; allow tcp 2001:db8:a::2 port 7381
+        allow udp 192.0.2.77 port 7530-7539; allow udp 2001:db8:a::77 port 7530-7539; allow udp 127.0.0.11 port 53
+    }
+}
+"""
 ELSEWHERE = "profile elsewhere { network { allow tcp 192.0.2.9 port 1 } }\n"
 
 # An attempt of the probe and the family of its peers; {to} is the peer, {near} a granted one, {port} the port.
@@ -326,6 +336,86 @@ def loopback(policy, work):
             process.wait()
 
 
+def counted(attempt, policy, address, port):
+    """How many datagrams arrive at NEAR for an address and port; the log would miss some of many."""
+    rules = f"""add table ip cave
+        add chain ip cave in {{ type filter hook prerouting priority 0; }}
+        add rule ip cave in ip daddr {address} udp dport {port} counter"""
+    inside(NEAR, "nft", rules, check=True)
+    attempts([attempt], policy)
+    settle()
+    listing = inside(NEAR, "nft", "list", "chain", "ip", "cave", "in", check=True).stdout
+    inside(NEAR, "nft", "delete", "table", "ip", "cave", check=True)
+    return int(listing.split("packets ")[1].split()[0])
+
+
+def mixed(policy, near, far):
+    """What leaves goes where it was aimed, however the kernel mixes a socket's peers up."""
+    sh(f"ip -n {HERE} route add default via {FAR4}; ip -n {HERE} -6 route add default via {FAR6}")
+    strays = {
+        f"mixed-unspec {NEAR4} 7501": (far, "7501"),
+        f"mixed-cork {AWAY6} {NEAR4} 7502": (far, "7502"),
+        f"mixed-cork-disconnect {AWAY6} {NEAR4} 7503": (far, "7503"),
+        f"mixed-cork-splice {AWAY6} {NEAR4} 7504": (far, "7504"),
+        f"mixed-tcp {NEAR4} 7380 {NEAR6} 7381": (near, f"tcp {NEAR4} 7381"),
+    }
+    for name, where in (("outside", None), ("refused", policy)):
+        before = {host: len(host.lines()) for host in (near, far)}
+        outcome = attempts(list(strays), where)
+        settle()
+        for row, (host, stray) in strays.items():
+            seen = [line for line in host.lines()[before[host]:]
+                    if f" {line}".endswith(f" {stray}") and AWAY6 not in line]
+            check(bool(seen) == (where is None), f"{name}: what {row} sends astray", f"{outcome[row]}; {seen[:3]}")
+    races = {f"mixed-race {NEAR4} 7505 {OTHER4} 7601": 7601, f"mixed-race6 {NEAR4} 7506 {NEAR6} 7512": 7512}
+    for race, port in races.items():
+        # On a busy machine the two threads may not run at the same time.
+        check(any(counted(race, None, NEAR4, port) for _ in range(5)), f"outside: what {race} sends astray")
+        stray = counted(race, policy, NEAR4, port)
+        check(stray == 0, f"refused: what {race} sends astray", f"{stray} datagrams")
+    check(counted(f"mixed-race {NEAR4} 7505 {OTHER4} 7601", policy, NEAR4, 7505) > 0, "granted: a peer of mixed-race")
+    rows = [f"tcp-mapped {NEAR4} 7380", f"tcp {NEAR6} 7381", f"udp-connect-mapped {NEAR4} 7507",
+            f"udp-connect {NEAR6} 7508", f"udp-connect {OTHER4} 7601", f"udp-connect {AWAY6} 7509"]
+    outcome = attempts(rows, policy)
+    for row in rows:
+        check(outcome[row] == "allowed", f"granted: {row}", outcome[row])
+    sh(f"ip -n {HERE} route del default; ip -n {HERE} -6 route del default")
+
+
+TRANSLATION = """
+add table ip cave
+add chain ip cave out { type nat hook output priority -100; }
+add rule ip cave out ip daddr 192.0.2.77 udp dport 7530-7539 dnat to 192.0.2.3:7700
+add rule ip cave out ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.11:41053
+add table ip6 cave
+add chain ip6 cave out { type nat hook output priority -100; }
+add rule ip6 cave out ip6 daddr 2001:db8:a::77 udp dport 7530-7539 dnat to [2001:db8:a::3]:7701
+"""
+
+
+def translated(policy, near):
+    """Granted UDP whose destination the host's firewall changes: of IPv4 sockets only."""
+    subprocess.run(["nsenter", f"--net=/run/netns/{HERE}", "nft", "-f", "-"], input=TRANSLATION, text=True,
+                   check=True)
+    rows = {"udp-sendto 192.0.2.77 7530": True, "udp-connect 192.0.2.77 7531": True,
+            "udp-sendto 127.0.0.11 53": True, "udp-connect 127.0.0.11 53": True,
+            "udp-v4-on-v6 192.0.2.77 7532": False, "udp-connect-mapped 192.0.2.77 7533": False,
+            "udp-sendto 2001:db8:a::77 7534": False, "udp-connect 2001:db8:a::77 7535": False}
+    try:
+        outside = attempts(list(rows))
+        before = len(near.lines())
+        outcome = attempts(list(rows), policy)
+        settle()
+        for row, granted in rows.items():
+            check(outside[row] == "allowed", f"outside, translated: {row}", outside[row])
+            check(outcome[row] == ("allowed" if granted else "refused EPERM"),
+                  f"{'granted' if granted else 'refused'}, translated: {row}", outcome[row])
+        arrived = [line for line in near.lines()[before:] if line.split()[-1] in ("7700", "7701")]
+        check(arrived == [f"udp {OTHER4} 7700"] * 2, "what is translated arrives", str(arrived))
+    finally:
+        inside(HERE, "nft", "flush", "ruleset")
+
+
 def receiving(policy):
     """A datagram from a host that is not granted does not arrive."""
     sender = subprocess.Popen(
@@ -561,6 +651,9 @@ def main():
             row = f"udp-sendto {NEAR4} 7007"
             outcome = attempts([row], tcp_only)[row]
             check(outcome.startswith("refused") and not near.saw(7007), "a TCP grant carries no UDP", outcome)
+            other = compile_policy(work, "mixed", MIXED)
+            mixed(other, near, far)
+            translated(other, near)
             beneath_the_caller(policy, work)
             without_privilege(policy, work)
         finally:

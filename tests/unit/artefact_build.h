@@ -154,6 +154,7 @@ static inline uint8_t *build_find(struct build_bytes *b, const char *name, size_
 		*size = s.sh_size;
 		return b->data + s.sh_offset;
 	}
+	*size = 0;
 	return NULL;
 }
 

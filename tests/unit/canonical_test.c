@@ -63,6 +63,14 @@ static const char *const profiles[] = {
 	"profile p { files { base none; read \"./lib\", ./x//y/., /etc/hostname; write workspace, workspace/out } }",
 	"profile p { syscalls { deny @keyring; deny chmod, ptrace; allow inotify_init1 } }",
 	"profile p { syscalls { base none; allow read, write, exit_group } }",
+	"profile p { syscalls { allow personality(persona == 0); allow acct logged; deny ptrace with kill } }",
+	"profile p { syscalls { deny clone3 with errno ENOSYS; deny uname with errno EACCES } }",
+	"profile p { syscalls { allow ioctl(request in { 1000-1063, TCGETS }) logged; deny kill(sig != -5) } }",
+	"profile p { syscalls { deny lseek(offset < 0 || offset > 0x7fffffffffff && whence == SEEK_END) } }",
+	"profile p { syscalls { deny mmap(prot & 6 == 6), mmap(flags & 0x5 in { 1-4 }), "
+	"mmap(fd in { 0xfffffff0-0xffffffff }) } }",
+	"profile p { syscalls { deny openat(flags & (O_DIRECTORY | O_CREAT) && dirfd != AT_FDCWD), "
+	"openat(!(flags == O_NOFOLLOW)) } }",
 	"{\"schema_version\":1,\"network\":false,\"child_process\":false,\"credential_env\":[\"OPENAI_API_KEY\"]}",
 };
 

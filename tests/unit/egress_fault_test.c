@@ -100,7 +100,8 @@ static bool branch_always(struct bpf_insn *insn)
 
 static bool swap_lost(struct bpf_insn *insn)
 {
-	bool has = insn->code == (BPF_ALU | BPF_END | BPF_TO_BE);
+	bool has = insn->code == (BPF_ALU | BPF_END | BPF_TO_BE) ||
+		   insn->code == (BPF_ALU | BPF_XOR | BPF_X);
 
 	if (has)
 		*insn = (struct bpf_insn){ .code = BPF_JMP | BPF_JA };
@@ -144,7 +145,7 @@ static const struct fault faults[] = {
 	{ "a swapped branch", branch_swapped },
 	{ "a lost branch", branch_lost },
 	{ "a branch always taken", branch_always },
-	{ "a lost byte swap", swap_lost },
+	{ "a lost byte swap or difference", swap_lost },
 	{ "a lost store", store_lost },
 	{ "another field", field_next },
 	{ "another register", register_next },
@@ -255,12 +256,31 @@ static void random_sock_addr(unsigned *seed, struct bpf_sock_addr *ctx)
 	memcpy(ctx->user_ip6, at, 16);
 }
 
+/* The addresses and ports of a packet: often from and to the same, or to the socket's peer. */
+static void random_ends(unsigned *seed, struct input *in, bool six)
+{
+	size_t size = six ? 16 : 4, from = six ? 8 : 12, header = six ? 40 : 20;
+	const struct __sk_buff *skb = &in->ctx.skb;
+	uint16_t port[] = { htons(random_port(seed)), htons(random_port(seed)) };
+	uint8_t at[16], *p = in->packet;
+
+	random_address(seed, at);
+	memcpy(p + from, at + 16 - size, size);
+	if (pick(seed, 3))
+		random_address(seed, at);
+	memcpy(p + from + size, at + 16 - size, size);
+	if (!pick(seed, 3))
+		memcpy(p + from + size, six ? skb->remote_ip6 : &skb->remote_ip4, size);
+	if (!pick(seed, 3))
+		port[1] = (uint16_t)(skb->remote_port >> 16);
+	memcpy(p + header, port, sizeof port);
+}
+
 static void random_packet(unsigned *seed, struct input *in)
 {
 	bool six = pick(seed, 2);
 	size_t header = six ? 40 : 20;
 	uint8_t at[16], *p = in->packet;
-	uint16_t port = random_port(seed);
 
 	memset(&in->ctx, 0, sizeof in->ctx);
 	memset(p, 0, sizeof in->packet);
@@ -273,18 +293,9 @@ static void random_packet(unsigned *seed, struct input *in)
 	random_address(seed, at);
 	memcpy(&in->ctx.skb.local_ip4, at + 12, 4);
 	memcpy(in->ctx.skb.local_ip6, at, 16);
-	random_address(seed, at);
-	memcpy(p + (six ? 24 : 16), six ? at : at + 12, six ? 16 : 4);
-	port = random_port(seed);
-	p[header + 2] = (uint8_t)(port >> 8);
-	p[header + 3] = (uint8_t)port;
-	port = random_port(seed);
-	random_address(seed, at);
 	p[0] = six ? 0x60 : 0x45;
 	p[six ? 6 : 9] = (uint8_t)rarely(seed, pick(seed, 2) ? IPPROTO_TCP : IPPROTO_UDP, 256);
-	memcpy(p + (six ? 8 : 12), six ? at : at + 12, six ? 16 : 4);
-	p[header] = (uint8_t)(port >> 8);
-	p[header + 1] = (uint8_t)port;
+	random_ends(seed, in, six);
 	p[header + 13] = (uint8_t)pick(seed, 256);
 	if (!pick(seed, 4))
 		p[pick(seed, 24)] ^= (uint8_t)(1 << pick(seed, 8));
@@ -417,6 +428,8 @@ int main(void)
 		"allow udp 192.0.2.7 port 123\n",
 		"resolver\nallow tcp 10.1.2.3 port 443\n",
 		"listen tcp 0.0.0.0,2001:db8:1::5 port 443\nlisten tcp 127.0.0.1 port 8080\n",
+		"allow tcp,udp 10.1.2.3 port 443\nallow tcp,udp 2001:db8:1::5 port 53\n"
+		"allow udp 10.1.0.0/24 port 53,99\n",
 	};
 
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++) {

@@ -427,9 +427,12 @@ static size_t random_packet(unsigned *seed, uint8_t *p)
 		inet_pton(AF_INET6, "2001:db8:9::1", p + 8);
 	else
 		inet_pton(AF_INET, "10.9.0.1", p + 12);
-	p[six ? 22 : 15] = (uint8_t)(rand_r(seed) % 8);
-	p[header] = 7001 >> 8;
-	p[header + 1] = (uint8_t)((7001 & 0xff) + rand_r(seed) % 2);
+	memcpy(p + (six ? 24 : 16), p + (six ? 8 : 12), six ? 16 : 4);
+	for (int end = 0; end < 2; end++) {
+		p[(six ? 22 : 15) + end * (six ? 16 : 4)] = (uint8_t)(rand_r(seed) % 8);
+		p[header + (size_t)end * 2] = 7001 >> 8;
+		p[header + (size_t)end * 2 + 1] = (uint8_t)((7001 & 0xff) + rand_r(seed) % 2);
+	}
 	p[header + 13] = (uint8_t)rand_r(seed);
 	if (rand_r(seed) % 4 == 0)
 		p[(unsigned)rand_r(seed) % size] = (uint8_t)rand_r(seed);

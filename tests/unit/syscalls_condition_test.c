@@ -93,6 +93,10 @@ SAME(nested, ((int)a[0] == 1 || (int)a[1] == 2) && ((int)a[0] != 3 || !((int)a[1
 SAME(masked_ordered, ((unsigned)a[1] & 0xff) < 0x10)
 SAME(constants, (unsigned)a[1] == (1 | 0x400))
 
+SAME(mask_of_two, ((unsigned)a[1] & 0x30) == 0x30)
+SAME(not_mask_of_two, ((unsigned)a[1] & 0x30) != 0x30)
+SAME(two_negative, (int)a[0] == -1 || (int)a[0] == -2)
+
 static const struct accepted accepted[] = {
 	{ "setsockopt", "sockfd < 0", int_below_zero },
 	{ "setsockopt", "sockfd < 5", int_below_five },
@@ -119,6 +123,9 @@ static const struct accepted accepted[] = {
 	{ "setsockopt", "(sockfd == 1 || level == 2) && (sockfd != 3 || !(level > 7))", nested },
 	{ "ioctl", "request & 0xff < 0x10", masked_ordered },
 	{ "open", "flags == O_WRONLY | 0x400", constants },
+	{ "ioctl", "cmd & (0x10 | 0x20) == 0x30", mask_of_two },
+	{ "ioctl", "op & (0x10 | 0x20) != 0x30", not_mask_of_two },
+	{ "kill", "pid in { 0xfffffffe-0xffffffff }", two_negative },
 };
 
 static const uint64_t edge[] = { 0,	     1,		 2,	     3,		 4,
@@ -164,7 +171,7 @@ static void accept(const struct accepted *c)
 	sources_init(&s, &a);
 	diags_init(&d, &s);
 	n = parse_condition(&d, c->call, c->condition);
-	right = n && condition_resolve(&d, &a, c->call, n, false, &alt) && d.errors == 0 &&
+	right = n && condition_resolve(&d, &a, SYS_X86_64, c->call, n, false, &alt) && d.errors == 0 &&
 		well_formed(&alt) && agrees(c, &alt);
 	if (!check(right, "%s(%s)", c->call, c->condition))
 		diags_print(&d, stdout);
@@ -193,7 +200,8 @@ static const struct refused refused[] = {
 	{ "ioctl", "request == fd", CAVE_VALUE },
 	{ "ioctl", "1 == request", CAVE_VALUE },
 	{ "ioctl", "5", CAVE_VALUE },
-	{ "read", "fd == 0", CAVE_UNSUPPORTED }, /* its arguments are not in the table */
+	{ "kill", "pid in { 0x7fffffff-0x80000000 }", CAVE_VALUE }, /* one range, or nearly everything */
+	{ "getpid", "pid == 0", CAVE_VALUE }, /* it takes none */
 };
 
 static void refuse(const struct refused *c)
@@ -208,7 +216,7 @@ static void refuse(const struct refused *c)
 	sources_init(&s, &a);
 	diags_init(&d, &s);
 	n = parse_condition(&d, c->call, c->condition);
-	right = n && !condition_resolve(&d, &a, c->call, n, false, &alt) && alt.n == 77 &&
+	right = n && !condition_resolve(&d, &a, SYS_X86_64, c->call, n, false, &alt) && alt.n == 77 &&
 		d.errors > 0 && d.first->code == c->code;
 	if (!check(right, "%s(%s) is refused: %s", c->call, c->condition, cave_code_name(c->code)))
 		diags_print(&d, stdout);
@@ -231,7 +239,7 @@ static void too_many(void)
 		text = arena_printf(&a, "%s%s%s && (sockfd == %d || level == %d)",
 				    i == 1 ? "(" : "", text, i == 1 ? ")" : "", i, i);
 	n = parse_condition(&d, "setsockopt", text);
-	check(n && !condition_resolve(&d, &a, "setsockopt", n, false, &alt) &&
+	check(n && !condition_resolve(&d, &a, SYS_X86_64, "setsockopt", n, false, &alt) &&
 		      d.first->code == CAVE_VALUE && alt.n == 77,
 	      "a condition of too many alternatives is refused");
 	arena_free(&a);

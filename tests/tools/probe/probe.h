@@ -22,6 +22,7 @@ struct attempt {
 
 /* Each table ends with a row without a name. */
 extern const struct attempt net_attempts[]; /* net.c: reaching a peer */
+extern const struct attempt mixed_attempts[]; /* mixed.c: what no call was aimed at */
 extern const struct attempt option_attempts[]; /* options.c: routing headers, options, multicast */
 extern const struct attempt local_attempts[]; /* local.c: unix sockets, socket families, listening */
 extern const struct attempt process_attempts[]; /* process.c: other processes */
