@@ -1179,7 +1179,8 @@ static void prove_mapped(struct prover *v, struct packet p)
 /* From a granted sender, to a granted peer. */
 static struct packet sample_packet(const struct prover *v, int proto, enum net_family family)
 {
-	const struct point nobody = { .family = family, .addr = { 0x20010db8ffff0000, 0xffff } };
+	const struct point nobody = { .family = family,
+				      .addr = { family == NET_V4 ? 0 : 0x20010db8ffff0000, 0xffff } };
 	const struct sample *s = &v->sample[proto][family];
 	struct packet p = { .family = family,
 			    .leave = s->known,
@@ -1218,14 +1219,14 @@ static void prove_packets(struct prover *v)
 
 /* --- endpoints of one's own ------------------------------------------------ */
 
-/* The first IPv4 address that is listened at: what a mapped one could be mistaken for. */
-static uint64_t first_local4(const struct policy *p)
+/* The first address of the family that is listened at: what another could be mistaken for. */
+static struct net_addr first_local(const struct policy *p, enum net_family family)
 {
 	for (size_t i = 0; i < p->nlistens; i++)
 		for (size_t k = 0; k < p->listen[i].nto; k++)
-			if (p->listen[i].to[k].family == NET_V4)
-				return p->listen[i].to[k].lo.lo;
-	return 0x7f000001;
+			if (p->listen[i].to[k].family == family)
+				return p->listen[i].to[k].lo;
+	return (struct net_addr){ 0, family == NET_V4 ? 0x7f000001 : 1 };
 }
 
 /* The addresses around those of the listens, and the ports around theirs. */
@@ -1240,7 +1241,7 @@ static void list_local(struct prover *v, struct points *at, struct ports *ports)
 	}
 	add_fixed(v, at);
 	add_lookalikes(v, at, 0, 0);
-	add_lookalikes(v, at, first_local4(v->p), 0);
+	add_lookalikes(v, at, first_local(v->p, NET_V4).lo, 0);
 	for (size_t i = 0; i < at->n; i++)
 		at->item[i].port = 0;
 	qsort(at->item, at->n, sizeof *at->item, by_point);
@@ -1277,6 +1278,7 @@ struct segment {
 	enum net_family family; /* of the packet */
 	struct net_addr source;
 	uint8_t flags;
+	size_t cut; /* bytes off its end */
 };
 
 static void ask_own_end(struct prover *v, const struct segment *s, bool want)
@@ -1289,7 +1291,11 @@ static void ask_own_end(struct prover *v, const struct segment *s, bool want)
 	w.byte[(s->family == NET_V4 ? 20 : 40) + 13] = s->flags;
 	put_destination(&w, to->to.addr, to->port);
 	put_peer(&ctx, s->peer, s->peer_port);
+	/* What the socket's family leaves out says nothing. */
+	ctx.local_ip4 = htonl((uint32_t)first_local(v->p, NET_V4).lo);
+	put_words(ctx.local_ip6, first_local(v->p, NET_V6));
 	put_local(&ctx, s->local, s->port);
+	w.size -= s->cut;
 	ask_packet(v, &q, &ctx, &w, want);
 }
 
@@ -1314,6 +1320,20 @@ static void ask_accepted_known(struct prover *v, struct segment s, bool want)
 	}
 }
 
+/* Peers that are like the mapped own address of a socket that sends IPv4, but IPv6. */
+static void ask_lookalike_peers(struct prover *v, struct segment s)
+{
+	struct points peers = { 0 };
+
+	add_lookalikes(v, &peers, s.local.addr.lo & UINT32_MAX, 0);
+	s.form = "as the own address of a socket whose peer is like a mapped one";
+	for (size_t i = 0; i < peers.n; i++) {
+		s.peer = peers.item[i];
+		if (s.peer.family == NET_V6)
+			ask_own_end(v, &s, false);
+	}
+}
+
 /* The peer, or the packet, or both of the other family: nothing that came in is like that. */
 static void ask_crossed(struct prover *v, struct segment s)
 {
@@ -1329,20 +1349,27 @@ static void ask_crossed(struct prover *v, struct segment s)
 	ask_own_end(v, &s, stranger_allowed(v, other, NET_TCP));
 	s.family = own;
 	ask_own_end(v, &s, false);
+	if (own == NET_V4)
+		ask_lookalike_peers(v, s);
 }
 
 /* A listening socket answers a SYN, and sends nothing else. */
 static void ask_answer(struct prover *v, struct segment s, bool want)
 {
+	static const uint8_t flags[] = { 0, SYN, ACK, SYN | ACK, 0xff, 0xff ^ SYN, 0xff ^ ACK, 0xff ^ SYN ^ ACK };
 	struct segment strange = s;
 
 	s.peer = (struct point){ .family = s.local.family };
 	s.peer_port = 0;
 	s.form = "as a listening socket's address";
-	for (int flags = 0; flags < 256; flags++) {
-		s.flags = (uint8_t)flags;
-		ask_own_end(v, &s, want && (flags & SYN) && (flags & ACK));
+	for (size_t i = 0; i < sizeof flags; i++) {
+		s.flags = flags[i];
+		ask_own_end(v, &s, want && (flags[i] & SYN) && (flags[i] & ACK));
 	}
+	/* The flags are the 14th of 20 bytes. */
+	s.flags = SYN | ACK;
+	for (s.cut = 5; s.cut < 9; s.cut++)
+		ask_own_end(v, &s, want && s.cut <= 6);
 	strange.peer_port = 0;
 	strange.form = "as the address of a socket whose peer has no port";
 	ask_own_end(v, &strange, false);
@@ -1352,7 +1379,7 @@ static void ask_answer(struct prover *v, struct segment s, bool want)
 static void ask_dual(struct prover *v, struct point at, uint16_t port, bool want)
 {
 	struct segment s = { "as the source of a packet of a socket bound to ::", { .family = NET_V6 }, 0,
-			     { .family = NET_V6 }, port, NET_V4, at.addr, SYN | ACK };
+			     { .family = NET_V6 }, port, NET_V4, at.addr, SYN | ACK, 0 };
 	const uint64_t one[] = { (uint64_t)1 << 32, 1 };
 
 	ask_own_end(v, &s, want);
@@ -1395,7 +1422,7 @@ static void ask_accepted(struct prover *v, struct point at, uint16_t port, bool 
 {
 	enum net_family family = reference_normal(at).family;
 	struct segment s = { "as a socket's own address", spelled(stranger(family), at.family), STRANGER_PORT,
-			     at, port, family, at.addr, ACK };
+			     at, port, family, stranger(family).addr, ACK, 0 };
 
 	ask_own_end(v, &s, want || stranger_allowed(v, family, NET_TCP));
 	ask_accepted_known(v, s, want);
