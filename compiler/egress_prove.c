@@ -1483,6 +1483,9 @@ static void prove_accepted(struct prover *v)
 						 .at = stranger(o->family),
 						 .port = STRANGER_PORT };
 			put_peer(&p.ctx, p.q.at, p.q.port);
+			if (o->family == NET_V4) /* for sockets of other families */
+				put_words(p.ctx.local_ip6,
+					  mapped((struct point){ .family = NET_V4, .addr = o->lo }).addr);
 			put_local(&p.ctx, (struct point){ .family = o->family, .addr = o->lo },
 				  v->p->listen[i].port[0].lo);
 			p.w = make_packet(o->family, IPPROTO_TCP, o->lo, v->p->listen[i].port[0].lo);
