@@ -11,7 +11,7 @@
  * the ports of the rules that hold it or a neighbour of it; one that no rule holds meets the first
  * port of each range of those rules, and one port that is granted.
  */
-#include "compiler/egress.h"
+#include "compiler/egress_prover.h"
 
 #include <arpa/inet.h>
 #include <linux/in.h>
@@ -19,64 +19,15 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "bpf/artefact.h"
 #include "bpf/vm.h"
 #include "compiler/egress_addr.h"
-#include "compiler/egress_reference.h"
 
 enum {
 	FULL_CROSS = 512,
 	MANY_PORTS = 8,
 	BRIEF_CARRIERS = 8,
-	WIRE_MAX = 96,
 	UDP_LITE = 136,
 	MPTCP = 262,
-	SYN = 0x02,
-	ACK = 0x10,
-};
-
-struct points {
-	struct point *item;
-	size_t n, cap;
-};
-
-struct ports {
-	uint16_t *item;
-	size_t n, cap;
-};
-
-/* A destination that the rules allow, to vary everything else around. */
-struct sample {
-	bool known;
-	struct point to;
-	uint16_t port;
-};
-
-/* A packet on the wire. */
-struct wire {
-	uint8_t byte[WIRE_MAX];
-	size_t size;
-};
-
-struct prover {
-	struct diags *d;
-	struct arena *a;
-	const struct policy *p;
-	const struct hook_program *hook;
-	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
-	bool used[NET_PROTOS]; /* or peers may come in by it */
-	struct sample sample[NET_PROTOS][NET_FAMILIES];
-	struct reference ref;
-	struct rule_list near, holding; /* of the address at hand */
-	struct port_map *open; /* its ports */
-	struct port_map *none; /* no port at all: of the unspecified addresses as they are */
-	struct ports ports;
-	unsigned brief_carriers; /* of how many IPv4 addresses */
-	struct net_addr *teredo;
-	size_t nteredo;
-	struct port_map *some; /* what UDP is allowed to some IPv4 address by */
-	struct point elsewhere; /* an IPv4 address that UDP is not allowed to by any port */
-	bool failed;
 };
 
 static const char *const hook_name[] = {
@@ -88,15 +39,6 @@ static const char *const hook_name[] = {
 static const int proto_number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
 
 /* --- asking a program ----------------------------------------------------- */
-
-/* What a program is asked: what its input says, and how else it is special. */
-struct question {
-	enum cave_hook hook;
-	int protocol;
-	struct point at;
-	uint16_t port;
-	const char *form; /* NULL: nothing */
-};
 
 static const char *describe(const struct prover *v, const struct question *q)
 {
@@ -136,7 +78,7 @@ static bool run(struct prover *v, enum cave_hook hook, struct ebpf_input *in, ui
 	return false;
 }
 
-static void put_words(uint32_t word[4], struct net_addr a)
+void put_words(uint32_t word[4], struct net_addr a)
 {
 	word[0] = htonl((uint32_t)(a.hi >> 32));
 	word[1] = htonl((uint32_t)a.hi);
@@ -161,8 +103,7 @@ static void put_sock_addr(struct bpf_sock_addr *ctx, int protocol, struct point 
  * An address given to connect, sendmsg or bind.  `want_at` is what the context must hold
  * afterwards, where the call goes on.
  */
-static void ask_sock_addr(struct prover *v, const struct question *q, bool want,
-			  struct point want_at)
+void ask_sock_addr(struct prover *v, const struct question *q, bool want, struct point want_at)
 {
 	struct bpf_sock_addr ctx, after;
 	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
@@ -176,8 +117,8 @@ static void ask_sock_addr(struct prover *v, const struct question *q, bool want,
 		disagree(v, q, want);
 }
 
-static struct wire make_packet(enum net_family family, int protocol, struct net_addr source,
-			       uint16_t source_port)
+struct wire make_packet(enum net_family family, int protocol, struct net_addr source,
+			uint16_t source_port)
 {
 	struct wire w = { .size = family == NET_V4 ? 20 : 40 };
 	uint32_t word[4];
@@ -202,8 +143,8 @@ static struct wire make_packet(enum net_family family, int protocol, struct net_
 	return w;
 }
 
-static void ask_packet(struct prover *v, const struct question *q, struct __sk_buff *ctx,
-		       const struct wire *w, bool want)
+void ask_packet(struct prover *v, const struct question *q, struct __sk_buff *ctx,
+		const struct wire *w, bool want)
 {
 	struct ebpf_input in = { ctx, sizeof *ctx, w->byte, w->size };
 	uint64_t result;
@@ -213,7 +154,7 @@ static void ask_packet(struct prover *v, const struct question *q, struct __sk_b
 }
 
 /* The socket side of an outgoing packet; `peer` may be mapped, then the socket is of IPv6. */
-static void put_peer(struct __sk_buff *ctx, struct point peer, uint16_t port)
+void put_peer(struct __sk_buff *ctx, struct point peer, uint16_t port)
 {
 	ctx->family = peer.family == NET_V4 ? AF_INET : AF_INET6;
 	ctx->remote_ip4 = peer.family == NET_V4 ? htonl((uint32_t)peer.addr.lo) : 0;
@@ -222,7 +163,7 @@ static void put_peer(struct __sk_buff *ctx, struct point peer, uint16_t port)
 			   << 16; /* bpf_convert_ctx_access, net/core/filter.c */
 }
 
-static void put_destination(struct wire *w, struct net_addr to, uint16_t port)
+void put_destination(struct wire *w, struct net_addr to, uint16_t port)
 {
 	bool six = w->byte[0] >> 4 == 6;
 	size_t header = six ? 40 : 20;
@@ -306,7 +247,7 @@ static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool
 
 /* --- destinations --------------------------------------------------------- */
 
-static struct point mapped(struct point v4)
+struct point mapped(struct point v4)
 {
 	return (struct point){ .family = NET_V6,
 			       .addr = { 0, (uint64_t)0xffff << 32 | v4.addr.lo } };
@@ -525,8 +466,8 @@ static bool allows_v6(const struct policy *p)
 	return false;
 }
 
-static void add_operand(struct prover *v, struct points *to, const struct net_operand *o,
-			uint16_t port, bool brief)
+void add_operand(struct prover *v, struct points *to, const struct net_operand *o, uint16_t port,
+		 bool brief)
 {
 	const struct net_addr edge[] = { o->lo, o->hi, addr_previous(o->lo), addr_next(o->hi) };
 
@@ -548,7 +489,7 @@ static void add_operand(struct prover *v, struct points *to, const struct net_op
  * What could be mistaken for a mapped address, or for the unspecified one: the upper words differ
  * by little, or by a byte at the other end.
  */
-static void add_lookalikes(struct prover *v, struct points *to, uint64_t v4, uint16_t port)
+void add_lookalikes(struct prover *v, struct points *to, uint64_t v4, uint16_t port)
 {
 	static const uint64_t upper[] = { 1, 0x01000000, 0xffffffff };
 	static const uint64_t third[] = { 0,	   1,	       0x01000000, 0xffffffff, 0xfffe,
@@ -585,7 +526,7 @@ static uint16_t some_port(const struct policy *p)
 }
 
 /* Addresses that mean something to the kernel or to the programs, whatever the policy is. */
-static void add_fixed(struct prover *v, struct points *to)
+void add_fixed(struct prover *v, struct points *to)
 {
 	static const uint32_t v4[] = { 0,	   1,	       0x01000000, 0x7f000000,
 				       0x7f000001, 0x7fffffff, 0x80000000, 0xa9fea9fe,
@@ -643,7 +584,7 @@ static void add_first_lookalikes(struct prover *v, struct points *to, int proto)
 	}
 }
 
-static int by_point(const void *x, const void *y)
+int by_point(const void *x, const void *y)
 {
 	const struct point *a = x, *b = y;
 
@@ -691,7 +632,7 @@ static int by_port(const void *x, const void *y)
 	return *(const uint16_t *)x - *(const uint16_t *)y;
 }
 
-static void add_rule_ports(struct prover *v, struct ports *to, const struct net_rule *r)
+void add_rule_ports(struct prover *v, struct ports *to, const struct net_rule *r)
 {
 	for (size_t i = 0; i < r->nports; i++) {
 		/* These wrap round at the ends, to the other end. */
@@ -702,7 +643,7 @@ static void add_rule_ports(struct prover *v, struct ports *to, const struct net_
 	}
 }
 
-static void finish_ports(struct ports *ports)
+void finish_ports(struct ports *ports)
 {
 	size_t kept = 0;
 
@@ -946,7 +887,7 @@ static void prove_unaddressed(struct prover *v)
 }
 
 /* Unicast and unspecified addresses, with port 0; what is listened at. */
-static bool may_bind(const struct prover *v, int protocol, struct point at, uint16_t port)
+bool may_bind(const struct prover *v, int protocol, struct point at, uint16_t port)
 {
 	struct point n = reference_normal(at);
 
@@ -1025,15 +966,6 @@ static void prove_sockets(struct prover *v)
 }
 
 /* --- packets -------------------------------------------------------------- */
-
-/* A packet as it should be, and what is to become of it on its way out and in. */
-struct packet {
-	struct question q;
-	enum net_family family;
-	struct __sk_buff ctx;
-	struct wire w;
-	bool leave, arrive;
-};
 
 static void ask_both(struct prover *v, struct packet *p, const char *form, bool good)
 {
@@ -1130,24 +1062,6 @@ static void prove_socket_families(struct prover *v, struct packet p)
 	}
 }
 
-/* A peer that hardly any policy grants. */
-static struct point stranger(enum net_family family)
-{
-	return (struct point){ .family = family,
-			       .addr = { family == NET_V4 ? 0 : 0xfd00dead00000000, 0xf0000001 } };
-}
-
-enum { STRANGER_PORT = 9 };
-
-static void put_local(struct __sk_buff *ctx, struct point at, uint16_t port)
-{
-	ctx->local_port = port;
-	if (at.family == NET_V4)
-		ctx->local_ip4 = htonl((uint32_t)at.addr.lo);
-	else
-		put_words(ctx->local_ip6, at.addr);
-}
-
 /* Whatever the packet and its socket are otherwise: no mapped address stands in IPv6. */
 static void prove_mapped(struct prover *v, struct packet p)
 {
@@ -1195,7 +1109,7 @@ static struct packet sample_packet(const struct prover *v, int proto, enum net_f
 	return p;
 }
 
-static void prove_packet(struct prover *v, struct packet p)
+void prove_packet(struct prover *v, struct packet p)
 {
 	ask_both(v, &p, NULL, true);
 	prove_truncated(v, p);
@@ -1217,301 +1131,6 @@ static void prove_packets(struct prover *v)
 			prove_packet(v, sample_packet(v, proto, (enum net_family)family));
 }
 
-/* --- endpoints of one's own ------------------------------------------------ */
-
-/* The first address of the family that is listened at: what another could be mistaken for. */
-static struct net_addr first_local(const struct policy *p, enum net_family family)
-{
-	for (size_t i = 0; i < p->nlistens; i++)
-		for (size_t k = 0; k < p->listen[i].nto; k++)
-			if (p->listen[i].to[k].family == family)
-				return p->listen[i].to[k].lo;
-	return (struct net_addr){ 0, family == NET_V4 ? 0x7f000001 : 1 };
-}
-
-/* The addresses around those of the listens, and the ports around theirs. */
-static void list_local(struct prover *v, struct points *at, struct ports *ports)
-{
-	for (size_t i = 0; i < v->p->nlistens; i++) {
-		const struct net_rule *r = &v->p->listen[i];
-
-		for (size_t k = 0; k < r->nto; k++)
-			add_operand(v, at, &r->to[k], r->port[0].lo, true);
-		add_rule_ports(v, ports, r);
-	}
-	add_fixed(v, at);
-	add_lookalikes(v, at, 0, 0);
-	add_lookalikes(v, at, first_local(v->p, NET_V4).lo, 0);
-	for (size_t i = 0; i < at->n; i++)
-		at->item[i].port = 0;
-	qsort(at->item, at->n, sizeof *at->item, by_point);
-	finish_ports(ports);
-}
-
-static void ask_bind(struct prover *v, int proto, struct point at, uint16_t port)
-{
-	struct question q = { CAVE_HOOK_BIND4, proto_number[proto], at, port, "as a local address" };
-	bool want = may_bind(v, q.protocol, at, port);
-
-	if (at.family == NET_V4) {
-		ask_sock_addr(v, &q, want, at);
-		q.at = mapped(at);
-	}
-	q.hook = CAVE_HOOK_BIND6;
-	ask_sock_addr(v, &q, want, q.at);
-}
-
-static bool stranger_allowed(struct prover *v, enum net_family family, int proto)
-{
-	reference_holding(&v->ref, stranger(family), &v->holding);
-	reference_judge(&v->holding, v->open);
-	return reference_allows(v->open, proto, STRANGER_PORT);
-}
-
-/* A socket and what it sends. */
-struct segment {
-	const char *form;
-	struct point peer;
-	uint16_t peer_port;
-	struct point local;
-	uint16_t port;
-	enum net_family family; /* of the packet */
-	struct net_addr source;
-	uint8_t flags;
-	size_t cut; /* bytes off its end */
-};
-
-static void ask_own_end(struct prover *v, const struct segment *s, bool want)
-{
-	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_TCP, s->local, s->port, s->form };
-	struct wire w = make_packet(s->family, IPPROTO_TCP, s->source, s->port);
-	const struct sample *to = &v->sample[NET_TCP][s->family];
-	struct __sk_buff ctx = { 0 };
-
-	w.byte[(s->family == NET_V4 ? 20 : 40) + 13] = s->flags;
-	put_destination(&w, to->to.addr, to->port);
-	put_peer(&ctx, s->peer, s->peer_port);
-	/* What the socket's family leaves out says nothing. */
-	ctx.local_ip4 = htonl((uint32_t)first_local(v->p, NET_V4).lo);
-	put_words(ctx.local_ip6, first_local(v->p, NET_V6));
-	put_local(&ctx, s->local, s->port);
-	w.size -= s->cut;
-	ask_packet(v, &q, &ctx, &w, want);
-}
-
-static struct point spelled(struct point at, enum net_family socket)
-{
-	return at.family == NET_V4 && socket == NET_V6 ? mapped(at) : at;
-}
-
-/* Peers whose address is granted, by ports that are not: those of the listen. */
-static void ask_accepted_known(struct prover *v, struct segment s, bool want)
-{
-	const uint16_t remote[] = { STRANGER_PORT, v->p->listen[0].port[0].lo };
-	const struct sample *known = &v->sample[NET_TCP][s.family];
-
-	s.form = "as the own address of a socket with a granted peer";
-	for (size_t i = 0; known->known && i < sizeof remote / sizeof *remote; i++) {
-		reference_holding(&v->ref, known->to, &v->holding);
-		reference_judge(&v->holding, v->open);
-		s.peer = spelled(known->to, s.local.family);
-		s.peer_port = remote[i];
-		ask_own_end(v, &s, want || reference_allows(v->open, NET_TCP, remote[i]));
-	}
-}
-
-/* Peers that are like the mapped own address of a socket that sends IPv4, but IPv6. */
-static void ask_lookalike_peers(struct prover *v, struct segment s)
-{
-	struct points peers = { 0 };
-
-	add_lookalikes(v, &peers, s.local.addr.lo & UINT32_MAX, 0);
-	s.form = "as the own address of a socket whose peer is like a mapped one";
-	for (size_t i = 0; i < peers.n; i++) {
-		s.peer = peers.item[i];
-		if (s.peer.family == NET_V6)
-			ask_own_end(v, &s, false);
-	}
-}
-
-/* The peer, or the packet, or both of the other family: nothing that came in is like that. */
-static void ask_crossed(struct prover *v, struct segment s)
-{
-	enum net_family own = s.family, other = own == NET_V4 ? NET_V6 : NET_V4;
-
-	s.form = "as the own address of a socket whose packet is of the other family";
-	s.family = other;
-	ask_own_end(v, &s, false);
-	if (s.local.family == NET_V4)
-		return;
-	s.form = "as the own address of a socket whose peer is of the other family";
-	s.peer = spelled(stranger(other), NET_V6);
-	ask_own_end(v, &s, stranger_allowed(v, other, NET_TCP));
-	s.family = own;
-	ask_own_end(v, &s, false);
-	if (own == NET_V4)
-		ask_lookalike_peers(v, s);
-}
-
-/* A listening socket answers a SYN, and sends nothing else. */
-static void ask_answer(struct prover *v, struct segment s, bool want)
-{
-	static const uint8_t flags[] = { 0, SYN, ACK, SYN | ACK, 0xff, 0xff ^ SYN, 0xff ^ ACK, 0xff ^ SYN ^ ACK };
-	struct segment strange = s;
-
-	s.peer = (struct point){ .family = s.local.family };
-	s.peer_port = 0;
-	s.form = "as a listening socket's address";
-	for (size_t i = 0; i < sizeof flags; i++) {
-		s.flags = flags[i];
-		ask_own_end(v, &s, want && (flags[i] & SYN) && (flags[i] & ACK));
-	}
-	/* The flags are the 14th of 20 bytes. */
-	s.flags = SYN | ACK;
-	for (s.cut = 5; s.cut < 9; s.cut++)
-		ask_own_end(v, &s, want && s.cut <= 6);
-	strange.peer_port = 0;
-	strange.form = "as the address of a socket whose peer has no port";
-	ask_own_end(v, &strange, false);
-}
-
-/* A listening socket bound to :: answers IPv4 from the address that the SYN came to. */
-static void ask_dual(struct prover *v, struct point at, uint16_t port, bool want)
-{
-	struct segment s = { "as the source of a packet of a socket bound to ::", { .family = NET_V6 }, 0,
-			     { .family = NET_V6 }, port, NET_V4, at.addr, SYN | ACK, 0 };
-	const uint64_t one[] = { (uint64_t)1 << 32, 1 };
-
-	ask_own_end(v, &s, want);
-	s.flags = ACK;
-	ask_own_end(v, &s, false);
-	s.flags = SYN | ACK;
-	for (int word = 0; word < 4; word++) {
-		struct net_addr a = { word < 2 ? one[word % 2] : 0, word < 2 ? 0 : one[word % 2] };
-
-		s.peer.addr = a;
-		ask_own_end(v, &s, false);
-		s.peer.addr = (struct net_addr){ 0, 0 };
-		s.local.addr = a;
-		ask_own_end(v, &s, false);
-		s.local.addr = (struct net_addr){ 0, 0 };
-	}
-	s.peer_port = STRANGER_PORT;
-	ask_own_end(v, &s, false);
-	s.peer = mapped(stranger(NET_V4));
-	s.flags = ACK;
-	ask_own_end(v, &s, stranger_allowed(v, NET_V4, NET_TCP));
-}
-
-/* A datagram is not let out because TCP may come in where its socket is bound. */
-static void ask_accepted_datagram(struct prover *v, const struct segment *s)
-{
-	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_UDP, s->local, s->port,
-				    "as a socket's own address" };
-	struct wire w = make_packet(s->family, IPPROTO_UDP, s->source, s->port);
-	struct __sk_buff ctx = { 0 };
-
-	put_destination(&w, stranger(s->family).addr, STRANGER_PORT);
-	put_peer(&ctx, s->peer, s->peer_port);
-	put_local(&ctx, s->local, s->port);
-	ask_packet(v, &q, &ctx, &w, stranger_allowed(v, s->family, NET_UDP));
-}
-
-/* A packet from a socket that is bound to the endpoint; `at` may be mapped. */
-static void ask_accepted(struct prover *v, struct point at, uint16_t port, bool want)
-{
-	enum net_family family = reference_normal(at).family;
-	struct segment s = { "as a socket's own address", spelled(stranger(family), at.family), STRANGER_PORT,
-			     at, port, family, stranger(family).addr, ACK, 0 };
-
-	ask_own_end(v, &s, want || stranger_allowed(v, family, NET_TCP));
-	ask_accepted_known(v, s, want);
-	ask_crossed(v, s);
-	ask_answer(v, s, want);
-	ask_accepted_datagram(v, &s);
-}
-
-/* A packet to the endpoint from a stranger. */
-static void ask_incoming(struct prover *v, int proto, struct point at, uint16_t port, bool want)
-{
-	struct question q = { CAVE_HOOK_INGRESS, proto_number[proto], at, port, "as a peer's destination" };
-	struct wire w = make_packet(at.family, proto_number[proto], stranger(at.family).addr,
-				    STRANGER_PORT);
-	size_t header = at.family == NET_V4 ? 20 : 40;
-	struct __sk_buff ctx = { .family = AF_INET6 };
-
-	put_destination(&w, at.addr, port);
-	if (proto == NET_UDP) {
-		ask_packet(v, &q, &ctx, &w, want || stranger_allowed(v, at.family, proto));
-		return;
-	}
-	ask_packet(v, &q, &ctx, &w, v->used[NET_TCP]);
-	for (int others = 0; others < 256; others += 4) {
-		w.byte[header + 13] = (uint8_t)((others & ~ACK) | SYN);
-		ask_packet(v, &q, &ctx, &w, want);
-	}
-	for (size_t size = w.size; size-- > header;) {
-		w.size = size;
-		ask_packet(v, &q, &ctx, &w, want && size >= header + 14);
-	}
-}
-
-static void ask_endpoint(struct prover *v, int proto, struct point at, uint16_t port)
-{
-	bool want = reference_listens(v->p, proto, at, port);
-
-	ask_bind(v, proto, at, port);
-	ask_incoming(v, proto, at, port, want);
-	if (proto != NET_TCP)
-		return;
-	ask_accepted(v, at, port, want);
-	if (at.family != NET_V4)
-		return;
-	ask_accepted(v, mapped(at), port, want);
-	ask_dual(v, at, port, want);
-}
-
-/* The headers of packets of connections that came in are judged like all others. */
-static void prove_accepted(struct prover *v)
-{
-	for (size_t i = 0; i < v->p->nlistens; i++)
-		for (size_t k = 0; k < v->p->listen[i].nto; k++) {
-			const struct net_operand *o = &v->p->listen[i].to[k];
-			struct packet p = { .family = o->family, .leave = true, .arrive = true };
-
-			p.q = (struct question){ .protocol = IPPROTO_TCP,
-						 .at = stranger(o->family),
-						 .port = STRANGER_PORT };
-			put_peer(&p.ctx, p.q.at, p.q.port);
-			if (o->family == NET_V4) /* for sockets of other families */
-				put_words(p.ctx.local_ip6,
-					  mapped((struct point){ .family = NET_V4, .addr = o->lo }).addr);
-			put_local(&p.ctx, (struct point){ .family = o->family, .addr = o->lo },
-				  v->p->listen[i].port[0].lo);
-			p.w = make_packet(o->family, IPPROTO_TCP, o->lo, v->p->listen[i].port[0].lo);
-			put_destination(&p.w, p.q.at.addr, p.q.port);
-			prove_packet(v, p);
-		}
-}
-
-static void prove_local(struct prover *v)
-{
-	struct points at = { 0 };
-	struct ports ports = { 0 };
-
-	if (!v->p->nlistens)
-		return;
-	prove_accepted(v);
-	list_local(v, &at, &ports);
-	for (size_t i = 0; i < at.n; i++) {
-		if (i && !by_point(&at.item[i], &at.item[i - 1]))
-			continue;
-		for (size_t k = 0; k < ports.n && !v->failed; k++)
-			for (int proto = 0; proto < NET_PROTOS; proto++)
-				ask_endpoint(v, proto, at.item[i], ports.item[k]);
-	}
-}
-
 /* --- all ------------------------------------------------------------------ */
 
 static bool check_programs(struct prover *v)
@@ -1530,7 +1149,7 @@ static bool check_programs(struct prover *v)
 	return true;
 }
 
-static bool prove_programs(struct diags *d, const struct policy *p, const struct hook_program *hook)
+bool prove_programs(struct diags *d, const struct policy *p, const struct hook_program *hook)
 {
 	struct arena scratch = { 0 };
 	struct prover v = { .d = d, .a = &scratch, .p = p, .hook = hook };
@@ -1561,97 +1180,4 @@ static bool prove_programs(struct diags *d, const struct policy *p, const struct
 		prove_local(&v);
 	arena_free(&scratch);
 	return !v.failed;
-}
-
-/* --- the host's name servers ----------------------------------------------- */
-
-/* Name servers that a host may have; the slots that are not filled must match nothing. */
-static const struct {
-	struct artefact_address address[CAVE_RESOLVERS];
-	size_t n;
-} resolver_samples[] = {
-	{ { { false, { 0, 0, 0, 0xc0000235 } } }, 1 },
-	/* The last word of the one is the other as the wire has it. */
-	{ { { true, { 0x20010db8, 0xffff, 0x00350000, 0x35000001 } }, { false, { 0, 0, 0, 0x01000035 } } },
-	  2 },
-	{ { { false, { 0, 0, 0, 0x0a35ff01 } },
-	    { true, { 0xfd000053, 0, 1, 0x10000 } },
-	    { true, { 0, 0, 0, 1 } } },
-	  3 },
-	{ { { true, { 0xfd000053, 0x80000000, 0, 7 } },
-	    { false, { 0, 0, 0, 0xdf350000 } },
-	    { false, { 0, 0, 0, 0x0a35ff02 } } },
-	  3 },
-};
-
-static struct net_operand operand_of(const struct artefact_address *a)
-{
-	struct net_addr at = { (uint64_t)a->word[0] << 32 | a->word[1],
-			       (uint64_t)a->word[2] << 32 | a->word[3] };
-
-	return (struct net_operand){ .family = a->six ? NET_V6 : NET_V4, .lo = at, .hi = at };
-}
-
-/* The programs as the runtime completes them, against the policy with a rule that says the same. */
-static bool prove_resolver(struct diags *d, const struct policy *p, const struct hook_program *hook,
-			   const struct artefact_address *address, size_t n)
-{
-	static const struct net_ports port = { CAVE_RESOLVER_PORT, CAVE_RESOLVER_PORT };
-	struct arena scratch = { 0 };
-	struct hook_program filled[CAVE_HOOK_COUNT];
-	struct net_rule *rule = ARENA_ARRAY(&scratch, p->nnet_rules + 1, struct net_rule);
-	struct net_operand to[CAVE_RESOLVERS];
-	struct policy said = *p;
-	bool good;
-
-	for (size_t i = 0; i < n; i++)
-		to[i] = operand_of(&address[i]);
-	for (size_t i = 0; i < p->nnet_rules; i++)
-		rule[i + 1] = p->net_rule[i];
-	rule[0] = (struct net_rule){ .allow = true, .proto = { true, true }, .to = to, .nto = n,
-				     .port = &port, .nports = 1 };
-	said.net_rule = rule;
-	said.nnet_rules++;
-	for (int h = 0; h < CAVE_HOOK_COUNT; h++) {
-		struct bpf_insn *insn = ARENA_ARRAY(&scratch, hook[h].n, struct bpf_insn);
-
-		memcpy(insn, hook[h].insn, hook[h].n * sizeof *insn);
-		artefact_resolver_fill(hook[h].patch, hook[h].npatches, (enum cave_hook)h, address, n, insn);
-		filled[h] = hook[h];
-		filled[h].insn = insn;
-	}
-	good = prove_programs(d, &said, filled);
-	arena_free(&scratch);
-	return good;
-}
-
-/* What the runtime does not fill in matches nothing. */
-static bool check_unset(struct diags *d, const struct policy *p, const struct hook_program *hook)
-{
-	for (size_t i = 0; i < hook->npatches; i++) {
-		const struct cave_resolver_patch *place = &hook->patch[i];
-		bool port = place->field == CAVE_RESOLVER_PORT4 || place->field == CAVE_RESOLVER_PORT6;
-
-		if (place->insn < hook->n &&
-		    hook->insn[place->insn].imm == (port ? CAVE_RESOLVER_UNSET : 0))
-			continue;
-		diag_error(d, CAVE_PROOF_FAILED, p->at,
-			   "the program for %s compares with a name server that no host has",
-			   hook_name[hook->hook]);
-		return false;
-	}
-	return true;
-}
-
-bool egress_prove(struct diags *d, const struct policy *p, const struct hook_program *hook)
-{
-	if (!p->resolver)
-		return prove_programs(d, p, hook);
-	for (int h = 0; h < CAVE_HOOK_COUNT; h++)
-		if (!check_unset(d, p, &hook[h]))
-			return false;
-	for (size_t i = 0; i < sizeof resolver_samples / sizeof *resolver_samples; i++)
-		if (!prove_resolver(d, p, hook, resolver_samples[i].address, resolver_samples[i].n))
-			return false;
-	return true;
 }

@@ -63,6 +63,8 @@ never() {
 	set_table network 'network: added by any network grant'
 	set_table tcp 'tcp: added by a grant of tcp'
 	set_table udp 'udp: added by a grant of udp'
+	set_table listen 'listen: added by `listen tcp`'
+	set_table netlink 'netlink: added by `allow netlink route`'
 	set_table may 'may: what a condition of a profile may add to calls that keep a promise'
 	printf '\n## Calls that no profile can grant whole\n'
 	never

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the proof of the egress programs: what its parts share.  egress_prove.c asks about destinations
+ * and headers, egress_prove_local.c about endpoints of one's own, egress_prove_resolver.c about the name
+ * servers that the runtime fills in.
+ */
+#ifndef CAVE_COMPILER_EGRESS_PROVER_H
+#define CAVE_COMPILER_EGRESS_PROVER_H
+
+#include <linux/bpf.h>
+
+#include "compiler/egress.h"
+#include "compiler/egress_reference.h"
+
+enum {
+	WIRE_MAX = 96,
+	SYN = 0x02,
+	ACK = 0x10,
+};
+
+struct points {
+	struct point *item;
+	size_t n, cap;
+};
+
+struct ports {
+	uint16_t *item;
+	size_t n, cap;
+};
+
+/* A destination that the rules allow, to vary everything else around. */
+struct sample {
+	bool known;
+	struct point to;
+	uint16_t port;
+};
+
+/* A packet on the wire. */
+struct wire {
+	uint8_t byte[WIRE_MAX];
+	size_t size;
+};
+
+struct prover {
+	struct diags *d;
+	struct arena *a;
+	const struct policy *p;
+	const struct hook_program *hook;
+	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
+	bool used[NET_PROTOS]; /* or peers may come in by it */
+	struct sample sample[NET_PROTOS][NET_FAMILIES];
+	struct reference ref;
+	struct rule_list near, holding; /* of the address at hand */
+	struct port_map *open; /* its ports */
+	struct port_map *none; /* no port at all: of the unspecified addresses as they are */
+	struct ports ports;
+	unsigned brief_carriers; /* of how many IPv4 addresses */
+	struct net_addr *teredo;
+	size_t nteredo;
+	struct port_map *some; /* what UDP is allowed to some IPv4 address by */
+	struct point elsewhere; /* an IPv4 address that UDP is not allowed to by any port */
+	bool failed;
+};
+
+/* What a program is asked: what its input says, and how else it is special. */
+struct question {
+	enum cave_hook hook;
+	int protocol;
+	struct point at;
+	uint16_t port;
+	const char *form; /* NULL: nothing */
+};
+
+/* A packet as it should be, and what is to become of it on its way out and in. */
+struct packet {
+	struct question q;
+	enum net_family family;
+	struct __sk_buff ctx;
+	struct wire w;
+	bool leave, arrive;
+};
+
+/* In network order, as contexts and packets have them. */
+void put_words(uint32_t word[4], struct net_addr a);
+/*
+ * An address given to connect, sendmsg or bind.  `want_at` is what the context must hold
+ * afterwards, where the call goes on.
+ */
+void ask_sock_addr(struct prover *v, const struct question *q, bool want, struct point want_at);
+/* A packet without a destination; TCP has the ACK flag. */
+struct wire make_packet(enum net_family family, int protocol, struct net_addr source, uint16_t source_port);
+/* Runs a program of packets; a difference is an error, the first alone. */
+void ask_packet(struct prover *v, const struct question *q, struct __sk_buff *ctx, const struct wire *w,
+		bool want);
+/* The socket side of an outgoing packet; `peer` may be mapped, then the socket is of IPv6. */
+void put_peer(struct __sk_buff *ctx, struct point peer, uint16_t port);
+/* Where the packet goes. */
+void put_destination(struct wire *w, struct net_addr to, uint16_t port);
+/* The IPv4 address as IPv6 sockets have it. */
+struct point mapped(struct point v4);
+/* The addresses around an operand; `brief`: of what carries them, some only. */
+void add_operand(struct prover *v, struct points *to, const struct net_operand *o, uint16_t port, bool brief);
+/* IPv6 that is like the mapped IPv4 address, but is not. */
+void add_lookalikes(struct prover *v, struct points *to, uint64_t v4, uint16_t port);
+/* Addresses that every policy is asked about. */
+void add_fixed(struct prover *v, struct points *to);
+/* For qsort. */
+int by_point(const void *x, const void *y);
+/* The ports around those of a rule. */
+void add_rule_ports(struct prover *v, struct ports *to, const struct net_rule *r);
+/* Sorted, each once. */
+void finish_ports(struct ports *ports);
+/* What bind is to answer. */
+bool may_bind(const struct prover *v, int protocol, struct point at, uint16_t port);
+/* The packet as it is, and with other headers. */
+void prove_packet(struct prover *v, struct packet p);
+
+/* One part: every listen of the policy, in every hook that knows of them. */
+void prove_local(struct prover *v);
+
+/* All parts, for programs in which nothing is left to be filled in. */
+bool prove_programs(struct diags *d, const struct policy *p, const struct hook_program *hook);
+
+#endif
