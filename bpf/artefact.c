@@ -241,7 +241,7 @@ static bool require(const struct artefact *a, const char *name, struct artefact_
 
 static bool require_sections(struct artefact *a, struct artefact_error *error)
 {
-	struct artefact_section digest, identity;
+	struct artefact_section digest = { 0 }, identity = { 0 };
 
 	if (!require(a, "cave.manifest", &a->manifest, error) ||
 	    !require(a, "cave.policy", &a->policy, error) ||

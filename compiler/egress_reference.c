@@ -254,9 +254,24 @@ static void mark_rule(uint64_t *bits, const struct net_rule *r)
 		mark_ports(bits, all, false);
 }
 
+/* How many words the ports of the allows reach into. */
+static uint32_t words_used(const struct rule_list *holding)
+{
+	uint32_t used = 0;
+
+	for (size_t i = 0; i < holding->n; i++)
+		for (size_t k = 0; k < holding->rule[i]->nports; k++)
+			if (holding->rule[i]->allow && holding->rule[i]->port[k].hi / 64 >= used)
+				used = holding->rule[i]->port[k].hi / 64 + 1u;
+	return used;
+}
+
 void reference_judge(const struct rule_list *holding, struct port_map *out)
 {
-	memset(out, 0, sizeof *out);
+	/* Few words are in use as a rule, and this is asked for every address. */
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		memset(out->open[proto], 0, out->used * sizeof *out->open[proto]);
+	out->used = words_used(holding);
 	for (int pass = 0; pass < 2; pass++) /* the denies last: they win */
 		for (size_t i = 0; i < holding->n; i++)
 			for (int proto = 0; proto < NET_PROTOS; proto++)

@@ -54,9 +54,10 @@ void reference_holding(struct reference *ref, struct point at, struct rule_list 
  */
 void reference_touching(struct reference *ref, struct point at, struct rule_list *out);
 
-/* The ports of an address that are allowed, a bit for each. */
+/* The ports of an address that are allowed, a bit for each.  It begins as zero bytes. */
 struct port_map {
 	uint64_t open[NET_PROTOS][65536 / 64];
+	uint32_t used; /* words from the first on that may not be zero */
 };
 
 /* Which ports the rules that concern an address allow. */

@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <linux/major.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -87,12 +88,21 @@ static bool is_named(int fd, const struct stat *st)
 	return S_ISREG(st->st_mode) || (S_ISFIFO(st->st_mode) && (fstatfs(fd, &fs) || fs.f_type != PIPEFS_MAGIC));
 }
 
-/* True if the device can be opened again by its path. */
-static bool plan_reopening(int fd, const struct stat *st, struct reopened *out)
+/* The path by which the device of an earlier descriptor was found to open, or NULL. */
+static const char *known_path(const struct descriptors *d, dev_t device, int flags)
 {
-	int flags = fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK), again;
+	for (size_t i = 0; i < d->nreopened; i++)
+		if (d->reopened[i].device == device && d->reopened[i].flags == flags)
+			return d->reopened[i].path;
+	return NULL;
+}
+
+/* Finds the path by which the device can be opened again; false if there is none. */
+static bool find_path(int fd, const struct stat *st, int flags, struct reopened *out)
+{
 	struct stat now = { 0 };
 	char link[32];
+	int again;
 	ssize_t n;
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -100,10 +110,7 @@ static bool plan_reopening(int fd, const struct stat *st, struct reopened *out)
 	if (n <= 0 || n == sizeof out->path)
 		return false;
 	out->path[n] = 0;
-	out->fd = fd;
-	out->flags = flags | O_NOCTTY | O_CLOEXEC;
-	out->device = st->st_rdev;
-	again = open(out->path, out->flags);
+	again = open(out->path, flags);
 	if (again < 0)
 		return false;
 	if (fstat(again, &now))
@@ -112,14 +119,29 @@ static bool plan_reopening(int fd, const struct stat *st, struct reopened *out)
 	return S_ISCHR(now.st_mode) && now.st_rdev == st->st_rdev;
 }
 
+/* Enters the device among those to be opened again; most often 0 to 2 are one and the same. */
+static bool plan_reopening(int fd, const struct stat *st, struct descriptors *d)
+{
+	int flags = (fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK)) | O_NOCTTY | O_CLOEXEC;
+	struct reopened *out = &d->reopened[d->nreopened];
+	const char *known = known_path(d, st->st_rdev, flags);
+
+	if (known)
+		strcpy(out->path, known);
+	else if (!find_path(fd, st, flags, out))
+		return false;
+	out->fd = fd;
+	out->flags = flags;
+	out->device = st->st_rdev;
+	d->nreopened++;
+	return true;
+}
+
 /* What is to be done about the mount that the descriptor was opened on. */
 static void plan_one(int fd, const struct stat *st, struct descriptors *d)
 {
 	if (S_ISCHR(st->st_mode)) {
-		if (plan_reopening(fd, st, &d->reopened[d->nreopened]))
-			d->nreopened++;
-		else
-			d->loose = true;
+		d->loose |= !plan_reopening(fd, st, d);
 	} else if (is_named(fd, st) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
 		d->loose = true;
 	}
