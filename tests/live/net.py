@@ -518,6 +518,8 @@ def listening(work, near):
         listen tcp 192.0.2.1 port 9300-9301
         listen tcp :: port 9302
         listen tcp localhost port 9303
+        listen tcp any port 9305
+        listen tcp { ::, 192.0.2.1 } port 9306
         allow tcp 192.0.2.2 port 7394
     } }
 """)
@@ -528,7 +530,12 @@ def listening(work, near):
                ("accept-tcp 192.0.2.1 9300", FAR, "192.0.2.1", "9300"),
                ("accept-tcp 127.0.0.1 9303", HERE, "127.0.0.1", "9303"),
                ("accept-tcp 127.9.9.9 9303", HERE, "127.9.9.9", "9303"),
-               ("accept-tcp ::1 9303", HERE, "::1", "9303")]
+               ("accept-tcp ::1 9303", HERE, "::1", "9303"),
+               # A socket of IPv6 that takes IPv4 as well: its answer to the SYN is in the listening socket's name.
+               ("accept-tcp :: 9305", NEAR, "192.0.2.1", "9305"),
+               ("accept-tcp :: 9305", NEAR, "2001:db8:a::1", "9305"),
+               ("accept-tcp 0.0.0.0 9305", NEAR, "192.0.2.1", "9305"),
+               ("accept-tcp :: 9306", NEAR, "192.0.2.1", "9306")]
     silent = [("accept-tcp :: 9302", NEAR, "192.0.2.1", "9302"), ("accept-unbound 4", NEAR, "192.0.2.1", AUTOMATIC),
               ("accept-unbound 6", NEAR, "2001:db8:a::1", AUTOMATIC),
               ("accept-tcp 192.0.2.1 0", NEAR, "192.0.2.1", AUTOMATIC)]
