@@ -94,6 +94,22 @@ bool workspace_make(struct memory *m, const char *tmpdir, const struct user *own
 }
 
 /*
+ * Makes a folder writable to us.  Never through a link, and nothing but a folder: where another user owns the
+ * workspace, a name may have come to stand for anything since it was looked at.
+ */
+static void open_up(int at, const char *name)
+{
+	int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char link[32];
+
+	if (fd < 0)
+		return;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	chmod(link, 0700);
+	close(fd);
+}
+
+/*
  * Empties one folder: files are unlinked, and folders that are not empty are moved up into `top`, so that a
  * tree of any depth needs two descriptors and no recursion.  Returns how many entries it got rid of.
  */
@@ -116,7 +132,7 @@ static size_t empty_one(int top, int dir, unsigned *moved)
 		if (errno != ENOTEMPTY && errno != EEXIST)
 			continue;
 		/* Moving a folder changes its "..", for which it must be writable itself. */
-		fchmodat(dirfd(list), e->d_name, 0700, 0);
+		open_up(dirfd(list), e->d_name);
 		do
 			snprintf(name, sizeof name, "cave-%u", (*moved)++);
 		while (!faccessat(top, name, F_OK, AT_SYMLINK_NOFOLLOW));
@@ -134,11 +150,11 @@ static int open_below(int top, const char *name)
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(top, name, flags);
-	struct stat st;
 
-	if (fd < 0 && !fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode) &&
-	    !fchmodat(top, name, 0700, 0))
+	if (fd < 0) {
+		open_up(top, name);
 		fd = openat(top, name, flags);
+	}
 	if (fd >= 0)
 		fchmod(fd, 0700);
 	return fd;

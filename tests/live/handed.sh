@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What a tool can do to the files behind the descriptors it is handed: their metadata lie outside its mounts.
 . "$(dirname "$0")/../lib.sh"
+need_root
 
 compile handed "$work/handed.bpf" <<'END'
 profile handed {
@@ -84,3 +85,31 @@ END
 expect_code "an explicit grant of chmod beside such a file is refused" 125 cave_sandbox_failed \
 	sh -c '"$@" <'"$work/in" sh "$caverun" "$work/opened.bpf" -- /bin/true
 expect_status "and starts without it" 0 "$caverun" "$work/opened.bpf" -- /bin/true
+
+# A fresh workspace goes with the run, whatever the tool has made of it; and what its links lead to stays.
+cat >"$work/mess.py" <<'END'
+import os
+os.symlink(os.environ["OUTSIDE"], "link")
+for top in ("a", "b"):
+    os.makedirs(f"{top}/c/d")
+    open(f"{top}/c/d/file", "w").close()
+    os.symlink(os.environ["OUTSIDE"], f"{top}/c/link")
+    for folder in (f"{top}/c/d", f"{top}/c", top):
+        os.chmod(folder, 0)
+END
+compile mess "$work/mess.bpf" <<'END'
+profile mess {
+    files { write workspace }
+    env { pass OUTSIDE }
+}
+END
+mkdir -m 711 "$work/outside" "$work/tmp"
+chmod 1777 "$work/tmp"
+echo kept >"$work/outside/file"
+for user in '' nobody; do
+	expect_status "a messy workspace, user '$user'" 0 env OUTSIDE="$work/outside" TMPDIR="$work/tmp" "$caverun" \
+		${user:+--user "$user"} --script "$work/mess.py" "$work/mess.bpf" -- "$python"
+	expect "nothing of it is left, user '$user'" -z "$(ls "$work/tmp")"
+	expect "what its links led to is as it was, user '$user'" \
+		"$(stat -c %a "$work/outside") $(cat "$work/outside/file")" = "711 kept"
+done
