@@ -86,6 +86,9 @@ bool resolver_read(const char *file, struct artefact_address out[CAVE_RESOLVERS]
 	*n = 0;
 	if (got < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "the policy grants the host's name servers; %s", file);
+	/* The rest of a longer file, and with it the end of an address, would be cut off. */
+	if (size == sizeof text)
+		return refuse(r, CAVE_FAILED, "the policy grants the host's name servers; %s is too long", file);
 	if (!read_lines(text, size, out, n, r))
 		return false;
 	return *n || refuse(r, CAVE_FAILED, "the policy grants the host's name servers, and %s names none", file);

@@ -614,7 +614,9 @@ def resolver(work):
               ["refused EPERM"] * 3 + ["allowed"] * 2 + ["refused EPERM"] * 2 + ["allowed"],
               "another host, other name servers", str(rows))
         for name, conf in (("none", "search example.org\n"), ("a link-local one", "nameserver fe80::1%near\n"),
-                           ("no address", "nameserver 127.1\n"), ("an empty file", "")):
+                           ("no address", "nameserver 127.1\n"), ("an empty file", ""),
+                           # Cut at 16 KiB, the second address would be another one.
+                           ("a file that is too long", f"nameserver {NEAR4}\n".ljust(16363, "#") + "\nnameserver 10.0.0.53\n")):
             done = with_resolv_conf(work, conf, policy, *python)
             check(done.returncode == 125 and "[cave_sandbox_failed]" in done.stderr and not done.stdout,
                   f"refused to start with {name}", f"{done.returncode} {done.stdout} {done.stderr}")
