@@ -1,6 +1,6 @@
 # cave: sandbox profiles compiled to seccomp-BPF and cgroup eBPF.
 #
-#   make            build/cavec, build/caverun, build/cave-load
+#   make            build/cavec, build/caverun, and their helpers
 #   make demo       install what is missing, build, compile an example, run a real tool under it
 #   make check      install what is missing, build (also with sanitizers), run every test
 #   make bench      speed and size beside what one would use instead
@@ -36,7 +36,7 @@ ifdef V
 Q :=
 endif
 
-all: $(B)/cavec $(B)/caverun $(B)/cave-load
+all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-probe
 
 # --- the compiler --------------------------------------------------------------------------------
 
@@ -114,13 +114,19 @@ $(B)/cave-load: $(LOAD_OBJ)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ -lbpf -lelf -lz
 
+PROBE_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/probe/*.c))
+
+# Static, so that it needs no grant but itself.
+$(B)/cave-probe: $(PROBE_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(STATIC) -pthread -o $@ $^
+
 # --- tests ---------------------------------------------------------------------------------------
 
 UNIT_SRC := $(wildcard tests/unit/*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
 TOOL_SRC := $(wildcard tests/tools/*.c)
-TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%) $(B)/tests/tools/probe
-PROBE_SRC := $(wildcard tests/tools/probe/*.c)
+TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%)
 TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
 
 $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
@@ -136,12 +142,6 @@ $(B)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $<
-
-# Static, so that it needs no grant but itself.
-$(B)/tests/tools/probe: $(PROBE_SRC) tests/tools/probe/probe.h
-	@mkdir -p $(@D)
-	@echo "  CC    tests/tools/probe"
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -static -o $@ $(PROBE_SRC)
 
 unit: $(UNIT_BIN)
 tools: $(TOOL_BIN)
@@ -167,7 +167,7 @@ bench:
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cave $(DESTDIR)$(PREFIX)/include/cave
 	install -m 755 $(B)/cavec $(B)/caverun $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(B)/cave-load $(DESTDIR)$(PREFIX)/libexec/cave
+	install -m 755 $(B)/cave-load $(B)/cave-probe $(DESTDIR)$(PREFIX)/libexec/cave
 	install -m 644 include/cave/*.h $(DESTDIR)$(PREFIX)/include/cave
 
 clean:

@@ -16,7 +16,7 @@ import time
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 CAVEC, CAVERUN = f"{TOP}/build/cavec", f"{TOP}/build/caverun"
-PROBE = f"{TOP}/build/tests/tools/probe"
+PROBE = f"{TOP}/build/cave-probe"
 ID = f"cave{os.getpid()}"
 HERE, NEAR, FAR = f"{ID}h", f"{ID}n", f"{ID}f"
 NEAR4, NEAR6, FAR4, FAR6 = "192.0.2.2", "2001:db8:a::2", "198.51.100.2", "2001:db8:b::2"

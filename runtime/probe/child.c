@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/tools/probe/probe.h"
+#include "runtime/probe/probe.h"
 
 extern char **environ;
 

@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "tests/tools/probe/probe.h"
+#include "runtime/probe/probe.h"
 
 /*
  * A segment routing header with one hop (struct ipv6_sr_hdr, linux/seg6.h).  The kernel puts the socket's

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "tests/tools/probe/probe.h"
+#include "runtime/probe/probe.h"
 
 /* A path, or with a leading '@' an abstract name. */
 static struct sockaddr_un unix_name(const char *text, socklen_t *size)

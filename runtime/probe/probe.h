@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probe tries things that a sandbox may refuse, and says what became of each.  An attempt is one row of a
+ * cave-probe tries things that a sandbox may refuse, and says what became of each.  An attempt is one row of a
  * table and one short function; the tables are by subject.
  */
-#ifndef CAVE_TESTS_PROBE_H
-#define CAVE_TESTS_PROBE_H
+#ifndef CAVE_RUNTIME_PROBE_H
+#define CAVE_RUNTIME_PROBE_H
 
 #include <errno.h>
 #include <netinet/in.h>

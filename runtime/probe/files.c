@@ -14,7 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "tests/tools/probe/probe.h"
+#include "runtime/probe/probe.h"
 
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452 /* the same on every architecture (asm-generic/unistd.h, Linux 6.6) */

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tests/tools/probe/probe.h"
+#include "runtime/probe/probe.h"
 
 /* One row makes one attempt; a null path makes a call fail with EFAULT after its permission checks. */
 #define CALL(function, ...)                                                                        \

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/tools/probe/probe.h"
+#include "runtime/probe/probe.h"
 
 static const struct attempt *const tables[] = {
 	net_attempts,	  mixed_attempts, option_attempts, local_attempts, process_attempts,
