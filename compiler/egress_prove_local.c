@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int proto_number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
-
 /* A peer that hardly any policy grants. */
 static struct point stranger(enum net_family family)
 {
@@ -61,7 +59,7 @@ static void list_local(struct prover *v, struct points *at, struct ports *ports)
 
 static void ask_bind(struct prover *v, int proto, struct point at, uint16_t port)
 {
-	struct question q = { CAVE_HOOK_BIND4, proto_number[proto], at, port, "as a local address" };
+	struct question q = { CAVE_HOOK_BIND4, proto_number(proto), at, port, "as a local address" };
 	bool want = may_bind(v, q.protocol, at, port);
 
 	if (at.family == NET_V4) {
@@ -245,8 +243,8 @@ static void ask_accepted(struct prover *v, struct point at, uint16_t port, bool 
 /* A packet to the endpoint from a stranger. */
 static void ask_incoming(struct prover *v, int proto, struct point at, uint16_t port, bool want)
 {
-	struct question q = { CAVE_HOOK_INGRESS, proto_number[proto], at, port, "as a peer's destination" };
-	struct wire w = make_packet(at.family, proto_number[proto], stranger(at.family).addr,
+	struct question q = { CAVE_HOOK_INGRESS, proto_number(proto), at, port, "as a peer's destination" };
+	struct wire w = make_packet(at.family, proto_number(proto), stranger(at.family).addr,
 				    STRANGER_PORT);
 	size_t header = at.family == NET_V4 ? 20 : 40;
 	struct __sk_buff ctx = { .family = AF_INET6 };

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inside the proof of the egress programs: what its parts share.  egress_prove.c asks about destinations
- * and headers, egress_prove_local.c about endpoints of one's own, egress_prove_resolver.c about the name
- * servers that the runtime fills in.
+ * Inside the proof of the egress programs: what its parts share.  egress_prove_ask.c asks a program one
+ * question, egress_prove_spots.c lists addresses and ports to ask about; egress_prove_reach.c asks about
+ * destinations, egress_prove_other.c about other protocols, bind and sockets, egress_prove_packet.c about
+ * headers, egress_prove_local.c about endpoints of one's own, egress_prove_resolver.c about the name servers
+ * that the runtime fills in.
  */
 #ifndef CAVE_COMPILER_EGRESS_PROVER_H
 #define CAVE_COMPILER_EGRESS_PROVER_H
 
 #include <linux/bpf.h>
 
+#include "bpf/vm.h"
 #include "compiler/egress.h"
 #include "compiler/egress_reference.h"
 
@@ -80,6 +83,9 @@ struct packet {
 	bool leave, arrive;
 };
 
+/* The number that a protocol has on the wire. */
+int proto_number(int proto);
+
 /* In network order, as contexts and packets have them. */
 void put_words(uint32_t word[4], struct net_addr a);
 /*
@@ -98,6 +104,23 @@ void put_peer(struct __sk_buff *ctx, struct point peer, uint16_t port);
 void put_destination(struct wire *w, struct net_addr to, uint16_t port);
 /* The IPv4 address as IPv6 sockets have it. */
 struct point mapped(struct point v4);
+/* Runs a program; false, with the error recorded, if it does what the kernel would not load. */
+bool run_program(struct prover *v, enum cave_hook hook, struct ebpf_input *in, uint64_t *result);
+/* The program's answer to the question is not `want`: the first error alone is recorded. */
+void disagree(struct prover *v, const struct question *q, bool want);
+
+/* One address, in normal form; one port. */
+void add_point(struct prover *v, struct points *to, enum net_family family, struct net_addr a, uint16_t port);
+void add_port(struct prover *v, struct ports *to, unsigned port);
+/*
+ * The /96 blocks of Teredo that operands begin and end in: a client's place in them depends on its
+ * address.
+ */
+void find_teredo(struct prover *v);
+/* Every address to ask about, sorted, each once. */
+struct points list_points(struct prover *v);
+/* The ports of the rules near an address; with `firsts`, only the first of every range. */
+void near_ports(struct prover *v, struct ports *ports, struct point at, bool firsts);
 /* The addresses around an operand; `brief`: of what carries them, some only. */
 void add_operand(struct prover *v, struct points *to, const struct net_operand *o, uint16_t port, bool brief);
 /* IPv6 that is like the mapped IPv4 address, but is not. */
@@ -115,6 +138,13 @@ bool may_bind(const struct prover *v, int protocol, struct point at, uint16_t po
 /* The packet as it is, and with other headers. */
 void prove_packet(struct prover *v, struct packet p);
 
+/* The parts.  Destinations come first: they find the samples that others vary. */
+void prove_destinations(struct prover *v);
+void prove_protocols(struct prover *v);
+void prove_unaddressed(struct prover *v);
+void prove_bind(struct prover *v);
+void prove_sockets(struct prover *v);
+void prove_packets(struct prover *v);
 /* One part: every listen of the policy, in every hook that knows of them. */
 void prove_local(struct prover *v);
 

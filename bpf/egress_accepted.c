@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Packets that leave in the name of connections that came in: they are judged by their own end. */
+#include "bpf/egress_gen.h"
+
+#include <linux/in.h>
+#include <sys/socket.h>
+
+static void require_unspecified(struct hook_gen *g)
+{
+	for (int w = 0; w < 4; w++)
+		jump_if(g, BPF_JNE, addr6_reg[w], 0, g->deny);
+}
+
+/*
+ * A listening socket has no peer; the answer to a SYN is sent in its name (tcp_make_synack,
+ * net/ipv4/tcp_output.c), and nothing else is.
+ */
+static void require_answer(struct hook_gen *g, uint32_t header)
+{
+	asm_label accepted = asm_new_label(&g->s);
+
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(remote_port));
+	jump_if(g, BPF_JNE, BPF_REG_1, 0, accepted);
+	load_bytes(g, header + TCP_FLAGS, EXTRA, 1);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, EXTRA);
+	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, TCP_SYN | TCP_ACK);
+	jump_if(g, BPF_JNE, BPF_REG_1, TCP_SYN | TCP_ACK, g->deny);
+	asm_place(&g->s, accepted);
+}
+
+static void load_own_port(struct hook_gen *g)
+{
+	asm_load(&g->s, BPF_W, PORT, CTX, SKB(local_port)); /* in host order */
+	asm_set(&g->s, PROTO, IPPROTO_TCP);
+}
+
+/*
+ * The own IPv4 address of an IPv6 socket.  One that is bound to :: and takes IPv4 as well answers
+ * from the address that the SYN came to, which the answer has as its source.
+ */
+static void load_mapped_local(struct hook_gen *g)
+{
+	asm_label connected = asm_new_label(&g->s), peerless = asm_new_label(&g->s);
+	asm_label unbound = asm_new_label(&g->s), known = asm_new_label(&g->s);
+
+	load_words(g, SKB(remote_ip6));
+	require_mapped(g, peerless);
+	load_words(g, SKB(local_ip6));
+	require_mapped(g, g->deny);
+	asm_goto(&g->s, connected);
+	asm_place(&g->s, peerless);
+	require_unspecified(g);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(remote_port));
+	jump_if(g, BPF_JNE, BPF_REG_1, 0, g->deny);
+	load_words(g, SKB(local_ip6));
+	require_mapped(g, unbound);
+	asm_place(&g->s, connected);
+	asm_move(&g->s, ADDR4, addr6_reg[3]);
+	asm_goto(&g->s, known);
+	asm_place(&g->s, unbound);
+	require_unspecified(g);
+	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
+	asm_place(&g->s, known);
+}
+
+static void accepted4(struct hook_gen *g)
+{
+	asm_label inet = asm_new_label(&g->s), known = asm_new_label(&g->s);
+
+	require_answer(g, 20);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET, inet);
+	load_mapped_local(g);
+	asm_goto(&g->s, known);
+	asm_place(&g->s, inet);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(local_ip4));
+	asm_place(&g->s, known);
+	load_own_port(g);
+	judge4(g, &g->local);
+}
+
+/* Refuses an address of the context, in network order, that is mapped. */
+static void load_native(struct hook_gen *g, int16_t field)
+{
+	asm_label native = asm_new_label(&g->s);
+
+	load_words(g, field);
+	require_mapped(g, native);
+	asm_goto(&g->s, g->deny);
+	asm_place(&g->s, native);
+}
+
+static void accepted6(struct hook_gen *g)
+{
+	require_answer(g, 40);
+	load_native(g, SKB(remote_ip6));
+	load_native(g, SKB(local_ip6));
+	load_own_port(g);
+	judge6(g, &g->local);
+}
+
+/*
+ * A TCP packet whose socket has a peer that is not granted, or none: of a connection that came in,
+ * or of the listening socket that answers one.  Its own end must be granted, and both ends of the
+ * socket be of the packet's family.  Only what came in has such a peer, connect() being judged.
+ */
+void judge_accepted(struct hook_gen *g)
+{
+	asm_label six = asm_new_label(&g->s);
+
+	asm_place(&g->s, g->peer.no);
+	jump_if(g, BPF_JNE, PROTO, IPPROTO_TCP, g->deny);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
+	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
+	accepted4(g);
+	asm_place(&g->s, six);
+	accepted6(g);
+}

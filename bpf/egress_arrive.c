@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* The hook of packets that arrive. */
+#include "bpf/egress_gen.h"
+
+#include <linux/in.h>
+
+/* The endpoint that a packet is addressed to, judged as one's own. */
+static void judge_own_endpoint(struct hook_gen *g, uint32_t header)
+{
+	load_bytes(g, header + 2, EXTRA, 2);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
+	asm_host_order(&g->s, PORT, 16);
+	if (header == 20) {
+		asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
+		asm_set(&g->s, PROTO, IPPROTO_TCP);
+		judge4(g, &g->local);
+		return;
+	}
+	load_bytes(g, 24, HEADER, 16);
+	for (int w = 0; w < 4; w++)
+		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 4 * w));
+	asm_set(&g->s, PROTO, IPPROTO_TCP);
+	judge6(g, &g->local);
+}
+
+/*
+ * TCP: a new connection (SYN without ACK) comes in at endpoints that are granted only; what belongs
+ * to one that was made passes.
+ */
+static void judge_syn(struct hook_gen *g, uint32_t header)
+{
+	asm_label syn = grants(&g->local, NET_TCP) ? asm_new_label(&g->s) : g->deny;
+
+	load_bytes(g, header + TCP_FLAGS, EXTRA, 1);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, EXTRA);
+	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, TCP_SYN | TCP_ACK);
+	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN, syn);
+	asm_goto(&g->s, g->allow);
+	if (!grants(&g->local, NET_TCP))
+		return;
+	asm_place(&g->s, syn);
+	judge_own_endpoint(g, header);
+}
+
+static void load_source_port(struct hook_gen *g, uint32_t header)
+{
+	load_bytes(g, header, EXTRA, 2);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
+	asm_host_order(&g->s, PORT, 16);
+	asm_set(&g->s, PROTO, IPPROTO_UDP);
+}
+
+/* By protocol, in R1: TCP is dealt with, UDP goes on below, the rest is refused. */
+static void split_protocols(struct hook_gen *g, uint32_t header)
+{
+	asm_label datagram = asm_new_label(&g->s);
+
+	if (!uses(g, NET_TCP)) {
+		jump_if(g, BPF_JNE, BPF_REG_1, IPPROTO_UDP, g->deny);
+		return;
+	}
+	jump_if(g, BPF_JEQ, BPF_REG_1, IPPROTO_UDP, datagram);
+	jump_if(g, BPF_JNE, BPF_REG_1, IPPROTO_TCP, g->deny);
+	judge_syn(g, header);
+	asm_place(&g->s, datagram);
+}
+
+/* A packet that arrives: of a connection that was made, or a datagram from a granted peer. */
+void gen_ingress(struct hook_gen *g)
+{
+	asm_label six = asm_new_label(&g->s);
+
+	load_header(g, six);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 9);
+	split_protocols(g, 20);
+	load_source_port(g, 20);
+	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
+	g->proto[NET_TCP] = false;
+	judge4(g, &g->peer);
+	g->proto[NET_TCP] = true;
+	asm_place(&g->s, six);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 6);
+	split_protocols(g, 40);
+	load_source_port(g, 40);
+	g->proto[NET_TCP] = false;
+	for (int w = 0; w < 4; w++)
+		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 8 + 4 * w));
+	judge6(g, &g->peer);
+}

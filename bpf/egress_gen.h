@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the generator of the egress programs: what its parts share.  egress.c makes the programs,
+ * egress_judge.c decides on a destination, egress_call.c has the hooks of calls, egress_leave.c and
+ * egress_accepted.c that of packets that leave, egress_arrive.c that of packets that arrive.
+ *
+ * Registers: R6 the context, R7 the port, R8 an IPv4 address, R2-R5 an IPv6 address, R0 the
+ * protocol; all numbers in host order once judged.  The artefact is for little-endian machines, so
+ * network-order constants are written as such a machine loads them.
+ */
+#ifndef CAVE_BPF_EGRESS_GEN_H
+#define CAVE_BPF_EGRESS_GEN_H
+
+#include <stddef.h>
+
+#include "bpf/egress_asm.h"
+#include "bpf/egress_tree.h"
+
+#define RAW_MAPPED 0xffff0000u /* the third word of ::ffff:0:0/96 */
+
+enum {
+	CTX = BPF_REG_6,
+	PORT = BPF_REG_7,
+	ADDR4 = BPF_REG_8,
+	PROTO = BPF_REG_0,
+	HEADER_SIZE = 24, /* up to the end of the IPv6 source; less than any TCP or UDP packet */
+	HEADER = -HEADER_SIZE, /* its place in the stack */
+	EXTRA = -32, /* two bytes beyond the network header */
+	REST_SIZE = 20, /* what follows of IPv6: the destination, and the ports */
+	REST = EXTRA - REST_SIZE,
+	TCP_FLAGS = 13, /* offset in the TCP header */
+	TCP_SYN = 0x02,
+	TCP_ACK = 0x10,
+};
+
+/* The registers of an IPv6 address. */
+static const uint8_t addr6_reg[] = { BPF_REG_2, BPF_REG_3, BPF_REG_4, BPF_REG_5 };
+
+/* The code that decides on the ports of one set. */
+struct ports_block {
+	bool used;
+	asm_label label;
+	line_id line; /* of the first address that leads to it */
+};
+
+/* What an endpoint is judged by, and where the judgement leads. */
+struct judge {
+	const struct net_cell (*cell)[NET_FAMILIES];
+	asm_label yes, no;
+	struct ports_block *ports; /* by port set */
+	bool resolver; /* the host's name servers too */
+};
+
+/* One program while it is generated. */
+struct hook_gen {
+	struct assembler s;
+	enum cave_hook hook;
+	const struct net_set *set;
+	bool proto[NET_PROTOS]; /* those that this hook judges */
+	asm_label allow, deny;
+	struct judge peer, local; /* destinations; endpoints of one's own */
+};
+
+#define SOCK_ADDR(field) ((int16_t)offsetof(struct bpf_sock_addr, field))
+#define SKB(field) ((int16_t)offsetof(struct __sk_buff, field))
+
+/* --- egress_judge.c ------------------------------------------------------- */
+
+/* Whether anything is granted by the protocol: as a peer, or in either role. */
+bool grants(const struct judge *j, int proto);
+bool uses(const struct hook_gen *g, int proto);
+
+/* A JMP32 comparison with a constant. */
+void jump_if(struct hook_gen *g, uint8_t op, uint8_t reg, uint32_t imm, asm_label to);
+
+/* The next segment of a tree over addresses of the family; or, with NET_V4, over any 32 bits. */
+void add_segment(struct tree_segment *segment, size_t *n, enum net_family family, struct net_addr at,
+		 asm_label leaf, line_id line);
+
+/* Compares a register with what the runtime puts there. */
+void compare_resolver(struct hook_gen *g, uint32_t slot, uint32_t field, uint8_t op, uint8_t reg, asm_label to);
+
+/* A field of the context: a constant into it, by way of a register; four words of it, in R2-R5. */
+void set_field(struct hook_gen *g, uint8_t reg, uint32_t value, int16_t field);
+void load_words(struct hook_gen *g, int16_t field);
+
+/* Refuses protocols that are not granted. */
+void require_proto(struct hook_gen *g);
+
+/* To `native` unless the words, in network order, are a mapped address. */
+void require_mapped(struct hook_gen *g, asm_label native);
+
+/* The address in ADDR4 or in R2-R5, in network order, is judged by PROTO and PORT. */
+void judge4(struct hook_gen *g, const struct judge *j);
+void judge6(struct hook_gen *g, const struct judge *j);
+
+/*
+ * Judges the address in R2-R5, in network order: as IPv4 if it is mapped.  With `field`, the
+ * unspecified address is replaced by loopback there, as the kernel would do after the hook.
+ */
+void judge_words(struct hook_gen *g, const struct judge *j, int16_t field);
+
+/* One block for every set of ports that some address led to. */
+void emit_port_blocks(struct hook_gen *g, const struct judge *j);
+
+/* --- the hooks ------------------------------------------------------------ */
+
+void gen_connect4(struct hook_gen *g);
+void gen_connect6(struct hook_gen *g);
+void gen_sendmsg4(struct hook_gen *g);
+void gen_sendmsg6(struct hook_gen *g);
+void gen_bind4(struct hook_gen *g);
+void gen_bind6(struct hook_gen *g);
+void gen_sock_create(struct hook_gen *g);
+void gen_egress(struct hook_gen *g);
+void gen_ingress(struct hook_gen *g);
+
+/* --- packets -------------------------------------------------------------- */
+
+/* bpf_skb_load_bytes(ctx, offset, stack + to, size); a packet that is shorter is refused. */
+void load_bytes(struct hook_gen *g, uint32_t offset, int16_t to, uint32_t size);
+
+/*
+ * Loads the network header.  IPv4 goes on below, IPv6 at `six`; anything else, IPv4 with options
+ * (source routes) and IPv4 fragments are refused.
+ */
+void load_header(struct hook_gen *g, asm_label six);
+
+/*
+ * What leaves in the name of a TCP socket whose peer is not granted, or that has none, is judged by
+ * its own end; everything that comes to `peer.no` is.
+ */
+void judge_accepted(struct hook_gen *g);
+
+#endif

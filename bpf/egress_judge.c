@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* Judging a destination, or an endpoint of one's own: whose address is in registers. */
+#include "bpf/egress_gen.h"
+
+#include <linux/in.h>
+
+#define RAW_LOOPBACK4 0x0100007fu /* 127.0.0.1 */
+#define RAW_LOOPBACK6 0x01000000u /* the last word of ::1 */
+
+static const uint8_t addr4_reg[] = { ADDR4 };
+static const uint8_t port_reg[] = { PORT };
+
+/* --- short forms ---------------------------------------------------------- */
+
+void jump_if(struct hook_gen *g, uint8_t op, uint8_t reg, uint32_t imm, asm_label to)
+{
+	asm_jump(&g->s, (uint8_t)(BPF_JMP32 | op | BPF_K), reg, imm, to);
+}
+
+void set_field(struct hook_gen *g, uint8_t reg, uint32_t value, int16_t field)
+{
+	asm_set(&g->s, reg, value);
+	asm_store(&g->s, BPF_W, CTX, field, reg);
+}
+
+void load_words(struct hook_gen *g, int16_t field)
+{
+	for (int w = 0; w < 4; w++)
+		asm_load(&g->s, BPF_W, addr6_reg[w], CTX, (int16_t)(field + 4 * w));
+}
+
+bool grants(const struct judge *j, int proto)
+{
+	return j->cell[proto][NET_V4].n || j->cell[proto][NET_V6].n || j->resolver;
+}
+
+bool uses(const struct hook_gen *g, int proto)
+{
+	return grants(&g->peer, proto) || grants(&g->local, proto);
+}
+
+/* Refuses protocols that are not granted. */
+void require_proto(struct hook_gen *g)
+{
+	asm_label granted = asm_new_label(&g->s);
+
+	if (uses(g, NET_TCP))
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_TCP, granted);
+	if (uses(g, NET_UDP))
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, granted);
+	asm_goto(&g->s, g->deny);
+	asm_place(&g->s, granted);
+}
+
+/* To `native` unless the words, in network order, are a mapped address. */
+void require_mapped(struct hook_gen *g, asm_label native)
+{
+	jump_if(g, BPF_JNE, addr6_reg[0], 0, native);
+	jump_if(g, BPF_JNE, addr6_reg[1], 0, native);
+	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
+}
+
+/* --- addresses ------------------------------------------------------------ */
+
+static asm_label ports_label(struct hook_gen *g, const struct judge *j, const struct net_interval *v)
+{
+	struct ports_block *b = &j->ports[v->ports];
+
+	if (!b->used)
+		*b = (struct ports_block){ true, asm_new_label(&g->s), v->line };
+	return b->label;
+}
+
+void add_segment(struct tree_segment *segment, size_t *n, enum net_family family, struct net_addr at,
+		 asm_label leaf, line_id line)
+{
+	struct tree_segment *t = &segment[(*n)++];
+
+	*t = (struct tree_segment){ .leaf = leaf, .line = line };
+	if (family == NET_V4) {
+		t->start[0] = (uint32_t)at.lo;
+		return;
+	}
+	t->start[0] = (uint32_t)(at.hi >> 32);
+	t->start[1] = (uint32_t)at.hi;
+	t->start[2] = (uint32_t)(at.lo >> 32);
+	t->start[3] = (uint32_t)at.lo;
+}
+
+/* The address in registers is judged for one protocol: to the block of its ports, or refused. */
+static void judge_address(struct hook_gen *g, const struct judge *j, int proto, enum net_family family)
+{
+	const struct net_cell *c = &j->cell[proto][family];
+	struct tree_segment *segment = ARENA_ARRAY(g->s.arena, 2 * c->n + 1, struct tree_segment);
+	struct net_addr next = { 0, 0 };
+	bool wrapped = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct net_interval *v = &c->interval[i];
+
+		if (net_addr_cmp(v->lo, next))
+			add_segment(segment, &n, family, next, j->no, v->line);
+		add_segment(segment, &n, family, v->lo, ports_label(g, j, v), v->line);
+		next = v->hi;
+		next.lo++;
+		next.hi += next.lo == 0;
+		wrapped = family == NET_V4 ? next.lo > UINT32_MAX : !next.lo && !next.hi;
+	}
+	if (!wrapped)
+		add_segment(segment, &n, family, next, j->no,
+			    c->n ? c->interval[c->n - 1].line : 0);
+	if (family == NET_V4)
+		tree_emit(&g->s, addr4_reg, 1, segment, n);
+	else
+		tree_emit(&g->s, addr6_reg, 4, segment, n);
+}
+
+static bool same_cell(const struct net_cell *a, const struct net_cell *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (net_addr_cmp(a->interval[i].lo, b->interval[i].lo) ||
+		    net_addr_cmp(a->interval[i].hi, b->interval[i].hi) ||
+		    a->interval[i].ports != b->interval[i].ports)
+			return false;
+	return true;
+}
+
+/* --- name servers --------------------------------------------------------- */
+
+/* Compares a register with what the runtime puts there. */
+void compare_resolver(struct hook_gen *g, uint32_t slot, uint32_t field, uint8_t op, uint8_t reg,
+			     asm_label to)
+{
+	bool port = field == CAVE_RESOLVER_PORT4 || field == CAVE_RESOLVER_PORT6;
+
+	asm_resolver(&g->s, g->hook, slot, field);
+	asm_jump(&g->s, (uint8_t)(BPF_JMP32 | op | BPF_K), reg, port ? CAVE_RESOLVER_UNSET : 0, to);
+}
+
+static void judge_slot(struct hook_gen *g, const struct judge *j, enum net_family family, uint32_t slot)
+{
+	asm_label next = asm_new_label(&g->s);
+
+	if (family == NET_V4) {
+		compare_resolver(g, slot, CAVE_RESOLVER_PORT4, BPF_JNE, PORT, next);
+		compare_resolver(g, slot, CAVE_RESOLVER_ADDRESS4, BPF_JEQ, ADDR4, j->yes);
+	} else {
+		compare_resolver(g, slot, CAVE_RESOLVER_PORT6, BPF_JNE, PORT, next);
+		for (uint32_t w = 0; w < 3; w++)
+			compare_resolver(g, slot, CAVE_RESOLVER_WORD6 + w, BPF_JNE, addr6_reg[w], next);
+		compare_resolver(g, slot, CAVE_RESOLVER_WORD6 + 3, BPF_JEQ, addr6_reg[3], j->yes);
+	}
+	asm_place(&g->s, next);
+}
+
+/* The host's name servers, by TCP and UDP. */
+static void judge_resolver(struct hook_gen *g, const struct judge *j, enum net_family family)
+{
+	asm_label ours = asm_new_label(&g->s), others = asm_new_label(&g->s);
+	line_id outer = g->s.current;
+
+	g->s.current = g->set->resolver_line;
+	if (g->proto[NET_TCP])
+		asm_jump(&g->s, BPF_JMP32 | BPF_JEQ | BPF_K, PROTO, IPPROTO_TCP, ours);
+	asm_jump(&g->s, BPF_JMP32 | BPF_JNE | BPF_K, PROTO, IPPROTO_UDP, others);
+	asm_place(&g->s, ours);
+	for (uint32_t slot = 0; slot < CAVE_RESOLVERS; slot++)
+		judge_slot(g, j, family, slot);
+	asm_place(&g->s, others);
+	g->s.current = outer;
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+/*
+ * The address in registers is judged by the protocol in PROTO; one tree does for both if they reach
+ * the same.
+ */
+static void judge(struct hook_gen *g, const struct judge *j, enum net_family family)
+{
+	static const uint32_t number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
+	asm_label shared = asm_new_label(&g->s);
+	bool share = g->proto[NET_TCP] && grants(j, NET_TCP) && grants(j, NET_UDP) &&
+		     same_cell(&j->cell[NET_TCP][family], &j->cell[NET_UDP][family]);
+
+	if (j->resolver)
+		judge_resolver(g, j, family);
+	if (share)
+		asm_jump(&g->s, BPF_JMP32 | BPF_JEQ | BPF_K, PROTO, IPPROTO_TCP, shared);
+	for (int proto = share ? NET_UDP : NET_TCP; proto < NET_PROTOS; proto++) {
+		asm_label other;
+
+		if (!g->proto[proto] || !grants(j, proto))
+			continue;
+		other = asm_new_label(&g->s);
+		asm_jump(&g->s, BPF_JMP32 | BPF_JNE | BPF_K, PROTO, number[proto], other);
+		if (share)
+			asm_place(&g->s, shared);
+		judge_address(g, j, proto, family);
+		asm_place(&g->s, other);
+	}
+	asm_goto(&g->s, j->no);
+}
+
+void judge4(struct hook_gen *g, const struct judge *j)
+{
+	asm_host_order(&g->s, ADDR4, 32);
+	judge(g, j, NET_V4);
+}
+
+void judge6(struct hook_gen *g, const struct judge *j)
+{
+	for (int w = 0; w < 4; w++)
+		asm_host_order(&g->s, addr6_reg[w], 32);
+	judge(g, j, NET_V6);
+}
+
+/*
+ * Judges the address in R2-R5, in network order: as IPv4 if it is mapped.  With `field`, the
+ * unspecified address is replaced by loopback there, as the kernel would do after the hook.
+ */
+void judge_words(struct hook_gen *g, const struct judge *j, int16_t field)
+{
+	asm_label native = asm_new_label(&g->s), unspecified = asm_new_label(&g->s),
+		  mapped = asm_new_label(&g->s);
+
+	jump_if(g, BPF_JNE, addr6_reg[0], 0, native);
+	jump_if(g, BPF_JNE, addr6_reg[1], 0, native);
+	jump_if(g, BPF_JEQ, addr6_reg[2], 0, unspecified);
+	jump_if(g, BPF_JNE, addr6_reg[2], RAW_MAPPED, native);
+	asm_move(&g->s, ADDR4, addr6_reg[3]);
+	if (field) {
+		jump_if(g, BPF_JNE, ADDR4, 0, mapped);
+		set_field(g, ADDR4, RAW_LOOPBACK4, (int16_t)(field + 12));
+		asm_place(&g->s, mapped);
+	}
+	judge4(g, j);
+	asm_place(&g->s, unspecified);
+	if (field) {
+		jump_if(g, BPF_JNE, addr6_reg[3], 0, native);
+		set_field(g, addr6_reg[3], RAW_LOOPBACK6, (int16_t)(field + 12));
+	}
+	asm_place(&g->s, native);
+	judge6(g, j);
+}
+
+/* --- ports ---------------------------------------------------------------- */
+
+static void emit_ports(struct hook_gen *g, const struct judge *j, const struct net_portset *p, line_id line)
+{
+	struct tree_segment *segment = ARENA_ARRAY(g->s.arena, 2 * p->n + 1, struct tree_segment);
+	uint32_t next = 0;
+	size_t n = 0;
+
+	for (size_t k = 0; k < p->n; k++) {
+		if (p->range[k].lo != next)
+			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, j->no,
+				    line);
+		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, p->range[k].lo }, j->yes,
+			    line);
+		next = p->range[k].hi + 1u;
+	}
+	if (next <= UINT16_MAX)
+		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, j->no, line);
+	tree_emit(&g->s, port_reg, 1, segment, n);
+}
+
+/* One block for every set of ports that some address led to. */
+void emit_port_blocks(struct hook_gen *g, const struct judge *j)
+{
+	for (uint32_t i = 0; i < g->set->nportsets; i++) {
+		if (!j->ports[i].used)
+			continue;
+		asm_place(&g->s, j->ports[i].label);
+		emit_ports(g, j, &g->set->portset[i], j->ports[i].line);
+	}
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* The hook of packets that leave. */
+#include "bpf/egress_gen.h"
+
+#include <linux/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#define RAW_FRAGMENT 0xff3fu /* IPv4 more-fragments and fragment offset */
+
+/* --- headers -------------------------------------------------------------- */
+
+/* bpf_skb_load_bytes(ctx, offset, stack + to, size); a packet that is shorter is refused. */
+void load_bytes(struct hook_gen *g, uint32_t offset, int16_t to, uint32_t size)
+{
+	asm_move(&g->s, BPF_REG_1, CTX);
+	asm_set(&g->s, BPF_REG_2, offset);
+	asm_move(&g->s, BPF_REG_3, BPF_REG_10);
+	asm_alu(&g->s, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, (uint32_t)to);
+	asm_set(&g->s, BPF_REG_4, size);
+	asm_emit(&g->s,
+		 (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_skb_load_bytes });
+	jump_if(g, BPF_JNE, BPF_REG_0, 0, g->deny);
+}
+
+/*
+ * Loads the network header.  IPv4 goes on below, IPv6 at `six`; anything else, IPv4 with options
+ * (source routes) and IPv4 fragments are refused.  The hook sees a datagram before it is cut and
+ * after it is whole again (ip_finish_output, net/ipv4/ip_output.c; ip_local_deliver,
+ * net/ipv4/ip_input.c).
+ */
+void load_header(struct hook_gen *g, asm_label six)
+{
+	asm_label four = asm_new_label(&g->s);
+
+	asm_move(&g->s, CTX, BPF_REG_1);
+	load_bytes(g, 0, HEADER, HEADER_SIZE);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
+	jump_if(g, BPF_JEQ, BPF_REG_1, 0x45, four);
+	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, 0xf0);
+	jump_if(g, BPF_JEQ, BPF_REG_1, 0x60, six);
+	asm_goto(&g->s, g->deny);
+	asm_place(&g->s, four);
+	asm_load(&g->s, BPF_H, BPF_REG_1, BPF_REG_10, HEADER + 6);
+	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, RAW_FRAGMENT);
+	jump_if(g, BPF_JNE, BPF_REG_1, 0, g->deny);
+}
+
+/* --- datagrams that calls have mixed -------------------------------------- */
+
+/* A range of numbers of 32 bits. */
+struct word_range {
+	uint32_t lo, hi;
+};
+
+static int by_start(const void *x, const void *y)
+{
+	const struct word_range *a = x, *b = y;
+
+	return (a->lo > b->lo) - (a->lo < b->lo);
+}
+
+/* Goes to `outside` if the register, in host order, is in none of the ranges; sorts them. */
+static void require_member(struct hook_gen *g, uint8_t reg, struct word_range *range, size_t nranges,
+			   asm_label outside)
+{
+	struct tree_segment *segment =
+		ARENA_ARRAY(g->s.arena, 2 * nranges + 1, struct tree_segment);
+	asm_label inside = asm_new_label(&g->s);
+	uint64_t next = 0;
+	size_t n = 0;
+
+	qsort(range, nranges, sizeof *range, by_start);
+	for (size_t i = 0; i < nranges; i++) {
+		if (range[i].lo > next)
+			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, outside, 0);
+		if (range[i].lo > next || !i)
+			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, range[i].lo },
+				    inside, 0);
+		if (range[i].hi >= next)
+			next = range[i].hi + (uint64_t)1;
+	}
+	if (next <= UINT32_MAX)
+		add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, outside, 0);
+	tree_emit(&g->s, &reg, 1, segment, n);
+	asm_place(&g->s, inside);
+}
+
+/* Goes to `outside` unless PORT is 0 or reached by UDP at some IPv4 address. */
+static void require_some_port(struct hook_gen *g, asm_label outside)
+{
+	const struct net_cell *c = &g->set->cell[NET_UDP][NET_V4];
+	bool *listed = ARENA_ARRAY(g->s.arena, g->set->nportsets + 1, bool);
+	asm_label inside = asm_new_label(&g->s);
+	struct word_range *range = NULL;
+	size_t n = 0, cap = 0;
+
+	for (uint32_t slot = 0; g->peer.resolver && slot < CAVE_RESOLVERS; slot++)
+		compare_resolver(g, slot, CAVE_RESOLVER_PORT4, BPF_JEQ, PORT, inside);
+	*ARENA_PUSH(g->s.arena, range, n, cap) = (struct word_range){ 0, 0 };
+	for (size_t i = 0; i < c->n; i++) {
+		const struct net_portset *p = &g->set->portset[c->interval[i].ports];
+
+		for (size_t k = 0; k < p->n && !listed[c->interval[i].ports]; k++)
+			*ARENA_PUSH(g->s.arena, range, n, cap) =
+				(struct word_range){ p->range[k].lo, p->range[k].hi };
+		listed[c->interval[i].ports] = true;
+	}
+	require_member(g, PORT, range, n, outside);
+	asm_place(&g->s, inside);
+}
+
+/* Goes to `inside` if R1, in host order, is a name server's; places that are not filled hold 0. */
+static void accept_resolver_address(struct hook_gen *g, asm_label inside)
+{
+	asm_label others = asm_new_label(&g->s);
+
+	jump_if(g, BPF_JEQ, BPF_REG_1, 0, others);
+	for (uint32_t slot = 0; slot < CAVE_RESOLVERS; slot++)
+		compare_resolver(g, slot, CAVE_RESOLVER_ADDRESS4, BPF_JEQ, BPF_REG_1, inside);
+	asm_place(&g->s, others);
+}
+
+/* To `inside` if R1 is an address that UDP reaches by some port, else to `outside`. */
+static void split_some_address(struct hook_gen *g, asm_label inside, asm_label outside)
+{
+	const struct net_cell *c = &g->set->cell[NET_UDP][NET_V4];
+	struct word_range *range = ARENA_ARRAY(g->s.arena, c->n + 1, struct word_range);
+
+	asm_host_order(&g->s, BPF_REG_1, 32);
+	if (g->peer.resolver)
+		accept_resolver_address(g, inside);
+	for (size_t i = 0; i < c->n; i++)
+		range[i] = (struct word_range){ (uint32_t)c->interval[i].lo.lo,
+						(uint32_t)c->interval[i].hi.lo };
+	if (!c->n) {
+		asm_goto(&g->s, outside);
+		return;
+	}
+	require_member(g, BPF_REG_1, range, c->n, outside);
+	asm_goto(&g->s, inside);
+}
+
+/*
+ * A datagram from an IPv4 socket whose destination and port are in ADDR4 and PORT.  A send that
+ * races with a connect takes the address of one peer and the port of another, or half of none: port
+ * 0, or address 0, which the kernel replaces by the source (udp_sendmsg, net/ipv4/udp.c;
+ * ip_route_output_key_hash_rcu, net/ipv4/route.c).  What could have come about so goes to `own`, to
+ * be judged itself; anything else to `peer`.
+ */
+static void split_mixed(struct hook_gen *g, asm_label own, asm_label peer)
+{
+	if (!g->set->cell[NET_UDP][NET_V4].n && !g->peer.resolver)
+		return;
+	require_some_port(g, peer);
+	asm_load(&g->s, BPF_W, BPF_REG_1, BPF_REG_10, HEADER + 12);
+	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_XOR | BPF_X,
+					   .dst_reg = BPF_REG_1,
+					   .src_reg = ADDR4 });
+	jump_if(g, BPF_JEQ, BPF_REG_1, 0, own);
+	asm_move(&g->s, BPF_REG_1, ADDR4);
+	split_some_address(g, own, peer);
+}
+
+/* --- by version ----------------------------------------------------------- */
+
+static void load_peer_port(struct hook_gen *g)
+{
+	asm_load(&g->s, BPF_W, PORT, CTX, SKB(remote_port));
+	asm_host_order(&g->s, PORT, 32);
+}
+
+/* The peer of an IPv6 socket that sends IPv4; what has none may be answering a connection. */
+static void load_mapped_peer(struct hook_gen *g)
+{
+	load_words(g, SKB(remote_ip6));
+	require_mapped(g, g->peer.no);
+	asm_move(&g->s, ADDR4, addr6_reg[3]);
+	load_peer_port(g);
+}
+
+/* An IPv4 packet that leaves, its protocol in PROTO. */
+static void egress4(struct hook_gen *g)
+{
+	asm_label inet = asm_new_label(&g->s), peer = asm_new_label(&g->s),
+		  connected = asm_new_label(&g->s), own = asm_new_label(&g->s);
+	bool tcp = uses(g, NET_TCP), udp = grants(&g->peer, NET_UDP);
+
+	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, HEADER + 22);
+	asm_host_order(&g->s, PORT, 16);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET, inet);
+	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET6, g->deny);
+	if (tcp && udp)
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, own);
+	if (tcp)
+		load_mapped_peer(g);
+	asm_goto(&g->s, own);
+	asm_place(&g->s, inet);
+	if (tcp && udp)
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_TCP, peer);
+	if (udp)
+		split_mixed(g, own, peer);
+	asm_place(&g->s, peer);
+	load_peer_port(g);
+	/* Unconnected datagrams have no peer; sendmsg4 judged them. */
+	if (udp) {
+		jump_if(g, BPF_JNE, PORT, 0, connected);
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, g->allow);
+	}
+	asm_place(&g->s, connected);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
+	asm_place(&g->s, own);
+	judge4(g, &g->peer);
+}
+
+static void refuse_mapped(struct hook_gen *g, int16_t at)
+{
+	asm_label native = asm_new_label(&g->s);
+
+	for (int w = 0; w < 4; w++)
+		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(at + 4 * w));
+	require_mapped(g, native);
+	asm_goto(&g->s, g->deny);
+	asm_place(&g->s, native);
+}
+
+/* An IPv6 packet that leaves. */
+static void egress6(struct hook_gen *g)
+{
+	asm_label own = asm_new_label(&g->s);
+	bool tcp = uses(g, NET_TCP), udp = grants(&g->peer, NET_UDP);
+
+	load_bytes(g, HEADER_SIZE, REST, REST_SIZE);
+	/* Any extension header, a routing header above all, stands here as a protocol of its own. */
+	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 6);
+	require_proto(g);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET6, g->deny);
+	refuse_mapped(g, HEADER + 8);
+	refuse_mapped(g, REST);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, REST + 18);
+	asm_host_order(&g->s, PORT, 16);
+	if (tcp && udp)
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, own);
+	if (tcp) {
+		load_words(g, SKB(remote_ip6));
+		load_peer_port(g);
+	}
+	asm_place(&g->s, own);
+	judge6(g, &g->peer);
+}
+
+/*
+ * A packet that leaves: TCP or UDP without anything that re-aims it.  The kernel may send elsewhere
+ * than to the address that a hook judged where a socket's two address families, or two of its calls
+ * at a time, get in each other's way (docs/egress.md says how).  So the packet is of the family of
+ * the socket's peer; a datagram is judged by its own destination where it may be of that kind, and
+ * by its socket's peer elsewhere: the host's firewall may have translated its destination by now
+ * (the resolver of container engines is reached in that way).
+ */
+void gen_egress(struct hook_gen *g)
+{
+	asm_label six = asm_new_label(&g->s);
+
+	if (grants(&g->local, NET_TCP))
+		g->peer.no = asm_new_label(&g->s);
+	load_header(g, six);
+	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
+	require_proto(g);
+	egress4(g);
+	asm_place(&g->s, six);
+	egress6(g);
+	emit_port_blocks(g, &g->peer);
+	if (grants(&g->local, NET_TCP))
+		judge_accepted(g);
+}

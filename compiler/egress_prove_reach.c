@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The proof of the egress programs: every destination, in every hook and spelling.
+ *
+ * Addresses and ports are crossed in full up to FULL_CROSS pairs.  Above it an address that some
+ * rule holds meets the ports of the rules that hold it or a neighbour of it; one that no rule holds
+ * meets the first port of each range of those rules, and one port that is granted.
+ */
+#include "compiler/egress_prover.h"
+
+#include <arpa/inet.h>
+#include <linux/in.h>
+#include <sys/socket.h>
+
+enum { FULL_CROSS = 512 };
+
+/* --- one destination ------------------------------------------------------ */
+
+/* The other side of an address: what a packet says where it is to say nothing. */
+static struct net_addr beside(struct net_addr a)
+{
+	a.lo ^= 1;
+	return a;
+}
+
+/*
+ * A TCP packet from a socket: its peer decides, and the packet is of the peer's family, even if it
+ * goes where the other family is allowed to.
+ */
+static void ask_segment(struct prover *v, struct point peer, uint16_t port, bool want)
+{
+	struct question q = { CAVE_HOOK_EGRESS, IPPROTO_TCP, peer, port, "as a socket's peer" };
+	enum net_family family = reference_normal(peer).family,
+			other = family == NET_V4 ? NET_V6 : NET_V4;
+	struct wire w = make_packet(family, IPPROTO_TCP, (struct net_addr){ 0, 0 }, 40000);
+	const struct sample *s = &v->sample[NET_TCP][other];
+	struct __sk_buff ctx = { 0 };
+
+	put_peer(&ctx, peer, port);
+	ask_packet(v, &q, &ctx, &w, want);
+	q.form = "as the peer of a packet of the other family";
+	w = make_packet(other, IPPROTO_TCP, s->to.addr, 40000);
+	put_destination(&w, s->to.addr, s->port);
+	ask_packet(v, &q, &ctx, &w, false);
+}
+
+/* A datagram from `source` to `to` on the wire; from a socket whose peer has a port, or is none. */
+struct datagram {
+	struct net_addr source;
+	struct point to;
+	uint16_t port;
+	struct point peer;
+	uint16_t peer_port;
+	const char *form;
+};
+
+static void ask_datagram(struct prover *v, const struct datagram *d, bool want)
+{
+	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_UDP, d->to, d->port, d->form };
+	struct wire w = make_packet(d->to.family, IPPROTO_UDP, d->source, 40000);
+	struct __sk_buff ctx = { 0 };
+
+	put_destination(&w, d->to.addr, d->port);
+	put_peer(&ctx, d->peer, d->peer_port);
+	ask_packet(v, &q, &ctx, &w, want);
+}
+
+/*
+ * An IPv4 socket whose packet goes where nothing is allowed: the host has translated its
+ * destination, so the peer decides; without one, sendmsg has judged.
+ */
+static void ask_translated(struct prover *v, struct point peer, uint16_t port, bool want)
+{
+	const struct datagram d = { beside(v->elsewhere.addr), v->elsewhere, port, peer, port,
+				    "to a peer of another address" };
+
+	ask_datagram(v, &d, port ? want : v->granted[NET_UDP]);
+}
+
+static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool want)
+{
+	const struct question q = { CAVE_HOOK_INGRESS, IPPROTO_UDP, from, port, "as a sender" };
+	struct wire w = make_packet(from.family, IPPROTO_UDP, from.addr, port);
+	struct __sk_buff ctx = { .family = AF_INET6 };
+
+	ask_packet(v, &q, &ctx, &w, want);
+}
+
+static bool is_unspecified(struct point at)
+{
+	struct point n = reference_normal(at);
+
+	return !n.addr.hi && !n.addr.lo;
+}
+
+/* Where a connect to the address goes: the unspecified ones are turned into loopback. */
+static struct point destination(struct point at)
+{
+	if (is_unspecified(at))
+		at.addr.lo |= reference_normal(at).family == NET_V4 ? 0x7f000001 : 1;
+	return at;
+}
+
+/* connect (or sendmsg) of the address's family, in the spelling `at`. */
+static void ask_call(struct prover *v, bool datagram, int proto, struct point at, uint16_t port,
+		     bool want)
+{
+	struct question q = { .protocol = proto_number(proto), .at = at, .port = port };
+	struct point to = destination(at);
+
+	if (at.family == NET_V4)
+		q.hook = datagram ? CAVE_HOOK_SENDMSG4 : CAVE_HOOK_CONNECT4;
+	else
+		q.hook = datagram ? CAVE_HOOK_SENDMSG6 : CAVE_HOOK_CONNECT6;
+	/* All zeroes is a datagram without an address, to a peer that connect has judged. */
+	if (datagram && !port && !at.addr.hi && !at.addr.lo) {
+		want = v->granted[NET_UDP];
+		to = at;
+	}
+	ask_sock_addr(v, &q, want, to);
+}
+
+static void ask_spelling(struct prover *v, struct point at, uint16_t port,
+			 const bool to[NET_PROTOS], const bool raw[NET_PROTOS])
+{
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		ask_call(v, false, proto, at, port, to[proto]);
+	ask_call(v, true, NET_UDP, at, port, to[NET_UDP]);
+	ask_segment(v, at, port, raw[NET_TCP]);
+}
+
+static bool is_reached(const struct port_map *open)
+{
+	for (size_t i = 0; i < sizeof open->open[NET_UDP] / sizeof *open->open[NET_UDP]; i++)
+		if (open->open[NET_UDP][i])
+			return true;
+	return false;
+}
+
+/*
+ * IPv4 sockets take the address of one peer and the port of another where calls race, or of none: a
+ * packet that can be such a mixture has to be allowed itself.
+ */
+static void ask_mixed(struct prover *v, struct point at, uint16_t port, bool reached, bool want)
+{
+	const struct sample *s = &v->sample[NET_UDP][NET_V4];
+	const bool some = s->known && (!port || reference_allows(v->some, NET_UDP, port));
+	struct datagram d = { .to = at, .port = port, .form = "as a packet's destination" };
+
+	d.source = beside(at.addr);
+	d.peer.family = NET_V4;
+	ask_datagram(v, &d, some && reached ? want : v->granted[NET_UDP]);
+	d.peer = v->elsewhere;
+	d.peer_port = port ? port : 443;
+	ask_datagram(v, &d, some && reached && want);
+	d.form = "as a packet's source and destination";
+	d.source = at.addr;
+	ask_datagram(v, &d, some && want);
+	d.peer = s->to;
+	d.peer_port = s->port;
+	if (s->known)
+		ask_datagram(v, &d, some ? want : true);
+}
+
+/* IPv6 sockets: the packet's own destination decides, whatever the peer is. */
+static void ask_own(struct prover *v, struct point at, uint16_t port, bool want)
+{
+	struct datagram d = { .source = beside(at.addr), .to = at, .port = port };
+
+	d.form = "as a packet's destination, of an IPv6 socket";
+	d.peer.family = NET_V6;
+	ask_datagram(v, &d, want);
+	d.peer_port = port;
+	d.peer = at.family == NET_V4 ? mapped(at) : at;
+	ask_datagram(v, &d, want);
+	d.form = "as a packet's destination, of an IPv4 socket";
+	d.peer = v->sample[NET_UDP][NET_V4].to;
+	d.peer_port = v->sample[NET_UDP][NET_V4].port;
+	if (at.family == NET_V6 && v->sample[NET_UDP][NET_V4].known)
+		ask_datagram(v, &d, false);
+	d.form = "as an IPv6 packet";
+	d.to = d.peer = mapped(at);
+	d.peer_port = port;
+	if (at.family == NET_V4)
+		ask_datagram(v, &d, false);
+}
+
+static void remember(struct prover *v, int proto, struct point at, uint16_t port)
+{
+	struct sample *s = &v->sample[proto][at.family];
+
+	v->granted[proto] = v->used[proto] = true;
+	if (!s->known)
+		*s = (struct sample){ true, at, port };
+}
+
+/* One destination in every hook and spelling. */
+static void ask_destination(struct prover *v, const struct port_map *open,
+			    const struct port_map *open_raw, struct point at, uint16_t port)
+{
+	bool to[NET_PROTOS], raw[NET_PROTOS];
+
+	for (int proto = 0; proto < NET_PROTOS; proto++) {
+		to[proto] = reference_allows(open, proto, port);
+		raw[proto] = reference_allows(open_raw, proto, port);
+	}
+	ask_spelling(v, at, port, to, raw);
+	ask_own(v, at, port, raw[NET_UDP]);
+	if (at.family == NET_V4) {
+		ask_spelling(v, mapped(at), port, to, raw);
+		ask_translated(v, at, port, raw[NET_UDP]);
+		ask_mixed(v, at, port, is_reached(open_raw), raw[NET_UDP]);
+	}
+	ask_ingress(v, at, port, raw[NET_UDP]);
+}
+
+/* --- all of them ---------------------------------------------------------- */
+
+/* The ports that the `n` points of one address are asked with; `held`: some rule holds it. */
+static const struct ports *ports_for(struct prover *v, const struct point *point, size_t n, bool held,
+				     const struct ports *all)
+{
+	if (all)
+		return all;
+	near_ports(v, &v->ports, reference_normal(destination(*point)), !held);
+	for (size_t i = 0; i < n; i++)
+		add_port(v, &v->ports, point[i].port);
+	finish_ports(&v->ports);
+	return &v->ports;
+}
+
+/* How many points are of the same address as the first. */
+static size_t same_address(const struct point *point, size_t n)
+{
+	size_t same = 1;
+
+	while (same < n && point[same].family == point->family && !net_addr_cmp(point[same].addr, point->addr))
+		same++;
+	return same;
+}
+
+static void ask_address(struct prover *v, const struct point *point, size_t n, const struct ports *all)
+{
+	const struct port_map *raw = is_unspecified(*point) ? v->none : v->open;
+	const struct ports *ports;
+
+	reference_holding(&v->ref, reference_normal(destination(*point)), &v->holding);
+	reference_judge(&v->holding, v->open);
+	ports = ports_for(v, point, n, v->holding.n, all);
+	for (size_t i = 0; i < ports->n && !v->failed; i++)
+		ask_destination(v, v->open, raw, *point, ports->item[i]);
+}
+
+/* Notes what is open by UDP at an IPv4 address. */
+static void note_ports(struct prover *v, struct point at)
+{
+	if (!is_reached(v->open))
+		v->elsewhere = at;
+	for (size_t i = 0; i < sizeof v->some->open[NET_UDP] / sizeof *v->some->open[NET_UDP]; i++)
+		v->some->open[NET_UDP][i] |= v->open->open[NET_UDP][i];
+}
+
+/* Which protocols are granted at all, by which ports, and a destination of each. */
+static void find_samples(struct prover *v, const struct points *points)
+{
+	for (size_t i = 0; i < points->n; i += same_address(&points->item[i], points->n - i)) {
+		struct point at = points->item[i];
+
+		reference_holding(&v->ref, at, &v->holding);
+		reference_judge(&v->holding, v->open);
+		if (at.family == NET_V4)
+			note_ports(v, at);
+		if (!v->holding.n)
+			continue;
+		near_ports(v, &v->ports, at, false);
+		for (size_t k = 0; k < v->ports.n; k++)
+			for (int proto = 0; proto < NET_PROTOS; proto++)
+				if (reference_allows(v->open, proto, v->ports.item[k]))
+					remember(v, proto, at, v->ports.item[k]);
+	}
+}
+
+/* What is granted, with the ports at the ends, and with the bytes of the granted port swapped. */
+static void ask_samples(struct prover *v)
+{
+	for (int family = 0; family < NET_FAMILIES; family++)
+		for (int proto = 0; proto < NET_PROTOS; proto++) {
+			const struct sample *s = &v->sample[proto][family];
+			const uint16_t port[] = { 0, 1, s->port, htons(s->port), 65535 };
+
+			if (!s->known)
+				continue;
+			reference_holding(&v->ref, s->to, &v->holding);
+			reference_judge(&v->holding, v->open);
+			for (size_t i = 0; i < sizeof port / sizeof *port; i++)
+				ask_destination(v, v->open, v->open, s->to, port[i]);
+		}
+}
+
+void prove_destinations(struct prover *v)
+{
+	struct points points;
+	struct ports ports = { 0 };
+	bool full;
+
+	find_teredo(v);
+	points = list_points(v);
+	find_samples(v, &points);
+	for (size_t i = 0; i < v->p->nnet_rules; i++)
+		add_rule_ports(v, &ports, &v->p->net_rule[i]);
+	add_port(v, &ports, 0);
+	add_port(v, &ports, 65535);
+	finish_ports(&ports);
+	ask_samples(v);
+	ask_mixed(v, v->elsewhere, 0, false, false);
+	full = points.n * ports.n <= FULL_CROSS;
+	for (size_t i = 0, n; i < points.n && !v->failed; i += n) {
+		n = same_address(&points.item[i], points.n - i);
+		ask_address(v, &points.item[i], n, full ? &ports : NULL);
+	}
+}
