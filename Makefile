@@ -11,7 +11,7 @@
 #   bpf            include/cave
 #   grammar        compiler (syntax tree and diagnostics only)
 #   compiler       bpf, include/cave, grammar
-#   runtime        include/cave, bpf/artefact.h, bpf/sha256.h, bpf/credentials.h
+#   runtime        include/cave, bpf/artefact.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h
 #   tests          anything
 
 VERSION := 0.1.0
@@ -85,7 +85,7 @@ $(B)/%.o: %.c | $(GEN)
 # --- the runtime ---------------------------------------------------------------------------------
 # caverun is linked statically against musl: its start-up costs a third of glibc's (make bench).
 
-RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/sha256.c bpf/credentials.c
+RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/sha256.c bpf/credentials.c bpf/operator.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
 LOAD_SRC := $(wildcard runtime/load_*.c)
 LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/bpf/artefact.o $(B)/bpf/sha256.o

@@ -320,7 +320,7 @@ static bool check_frames(const struct artefact *a, struct artefact_error *error)
 		memcpy(&r, manifest + at, sizeof r);
 		if (r.length > left)
 			return fail(error, "cave.manifest: the record at %zu reaches outside", at);
-		if (r.type < CAVE_RECORD_NAME || r.type > CAVE_RECORD_RESOLVER)
+		if (r.type < CAVE_RECORD_NAME || r.type > CAVE_RECORD_REACH)
 			return fail(error, "cave.manifest: unknown record type %u at %zu", r.type, at);
 		if (r.type < last)
 			return fail(error, "cave.manifest: the record at %zu is out of order", at);
@@ -358,7 +358,7 @@ static bool is_variable(const char *s, size_t n)
 
 /* What the records of one manifest add up to. */
 struct tally {
-	size_t names, env, files;
+	size_t names, env, files, reaches;
 	bool hook[CAVE_HOOK_COUNT];
 };
 
@@ -681,6 +681,15 @@ static bool check_resolver(const struct artefact *a, struct artefact_error *erro
 	return true;
 }
 
+static bool read_reach(struct artefact *a, const struct artefact_record *r, size_t at, struct tally *t,
+		       struct artefact_error *error)
+{
+	if (t->reaches++ || r->flags || r->length != sizeof a->reach)
+		return fail(error, "cave.manifest: the record at %zu is no reach", at);
+	memcpy(&a->reach, r->payload, sizeof a->reach);
+	return true;
+}
+
 static bool check_record(struct artefact *a, const struct artefact_record *r, size_t at,
 			 struct tally *t, struct artefact_error *error)
 {
@@ -702,6 +711,8 @@ static bool check_record(struct artefact *a, const struct artefact_record *r, si
 		return check_program_record(r, at, t, error);
 	case CAVE_RECORD_RESOLVER:
 		return read_resolver(a, r, at, error);
+	case CAVE_RECORD_REACH:
+		return read_reach(a, r, at, t, error);
 	}
 	return fail(error, "cave.manifest: unknown record type %d at %zu", (int)r->type, at);
 }
@@ -753,6 +764,8 @@ static bool read_manifest(struct artefact *a, struct artefact_error *error)
 			return false;
 	if (t.names != 1)
 		return fail(error, "cave.manifest: the profile has no name");
+	if (t.reaches != !!(a->requires & CAVE_REQUIRE_EGRESS))
+		return fail(error, "cave.manifest: a reach is %s", t.reaches ? "there without a network" : "missing");
 	return check_filters(a, error) && read_programs(a, &t, error) &&
 	       check_resolver(a, error);
 }

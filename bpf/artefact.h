@@ -75,6 +75,7 @@ struct artefact {
 	struct artefact_filter filter[ARTEFACT_ARCHES];
 	const struct cave_resolver_patch *resolver; /* where name servers go; of EGRESS only */
 	size_t nresolver;
+	struct cave_reach reach; /* 0 without EGRESS */
 	struct artefact_program program[CAVE_HOOK_COUNT]; /* all of them or, without EGRESS, none */
 	struct artefact_section section[ARTEFACT_SECTIONS_MAX];
 	size_t nsections;

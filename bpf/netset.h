@@ -49,6 +49,11 @@ struct net_cell {
 	size_t n;
 };
 
+/* How much of the world: globally reachable IPv4 addresses, those that IPv6 carries counted, and IPv6 /48 networks. */
+struct net_reach {
+	uint64_t v4, v6;
+};
+
 struct net_set {
 	struct net_cell cell[NET_PROTOS][NET_FAMILIES];
 	struct net_cell local[NET_PROTOS][NET_FAMILIES]; /* of one's own: where peers may come in */
@@ -56,6 +61,7 @@ struct net_set {
 	size_t nportsets;
 	bool resolver; /* and the host's name servers, which are known when the tool starts */
 	line_id resolver_line;
+	struct net_reach reach; /* of all cells together */
 };
 
 /* True if any destination of this protocol is reached. */

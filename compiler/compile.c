@@ -14,11 +14,11 @@
 
 #include "bpf/artefact.h"
 #include "compiler/canonical.h"
-#include "compiler/capabilities.h"
 #include "compiler/egress.h"
 #include "compiler/emit.h"
 #include "compiler/manifest.h"
 #include "compiler/object.h"
+#include "compiler/operator.h"
 #include "compiler/output.h"
 #include "compiler/parse.h"
 #include "compiler/resolve.h"
@@ -71,6 +71,7 @@ static void resolve(struct compile *c, const struct resolve_options *o, uint32_t
 		parse_statements(&c->diags, file, &statements);
 		resolve_profile(&c->diags, &c->loader, o, file, statements, &c->policy);
 	}
+	c->policy.bound = (struct net_reach){ o->rules.reach_ipv4, o->rules.reach_ipv6 };
 	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
 	if (!c->diags.errors)
 		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, c->rules);
@@ -129,7 +130,7 @@ static const char *assemble(struct compile *c, struct buffer *out)
 	const char *fault;
 
 	canonical_text(&c->policy, &c->set, &parts.policy);
-	manifest_write(&c->policy, c->filter, parts.hook, &parts.manifest);
+	manifest_write(&c->policy, c->filter, parts.hook, &c->set.reach, &parts.manifest);
 	if (parts.manifest.n > ARTEFACT_MANIFEST_MAX) {
 		diag_error(&c->diags, CAVE_VALUE, c->policy.at,
 			   "the profile's names, values and paths take %zu bytes, more than %d", parts.manifest.n,
@@ -234,6 +235,23 @@ static bool arch_option(const char *name, struct resolve_options *out)
 	return !out->arch_named;
 }
 
+static const char *rules_of(const struct compile_options *o)
+{
+	return o->config ? o->config : o->capabilities;
+}
+
+/* Of --capabilities, the table only. */
+static const char *read_rules(struct compile *c, const struct compile_options *o, struct resolve_options *out)
+{
+	const char *fault = operator_file(&c->arena, rules_of(o), &out->rules);
+
+	if (!o->config) {
+		out->rules.reach_ipv4 = OPERATOR_REACH_IPV4;
+		out->rules.reach_ipv6 = OPERATOR_REACH_IPV6;
+	}
+	return fault;
+}
+
 static int run(struct compile *c, const struct compile_options *o)
 {
 	struct buffer artefact = { .arena = &c->arena };
@@ -242,9 +260,9 @@ static int run(struct compile *c, const struct compile_options *o)
 	uint32_t file;
 	bool failed;
 
-	fault = capabilities_read(&c->arena, o->capabilities, &options.capability, &options.ncapabilities);
+	fault = read_rules(c, o, &options);
 	if (fault)
-		return trouble(o->capabilities, fault);
+		return trouble(rules_of(o), fault);
 	if (!arch_option(o->arch, &options))
 		return trouble(o->arch ? o->arch : "--arch", "no such architecture; they are x86_64, aarch64, riscv64");
 	if (!loader_init(&c->loader, &c->diags, o->file, o->root)) {
@@ -260,7 +278,7 @@ static int run(struct compile *c, const struct compile_options *o)
 		return EXIT_REFUSED;
 	if (!build(c, &options, o->emit, file, &artefact, &fault))
 		return fault ? trouble(o->file, fault) : EXIT_REFUSED;
-	if (loader_is_source(&c->loader, o->out) || same_file(o->out, o->capabilities))
+	if (loader_is_source(&c->loader, o->out) || same_file(o->out, rules_of(o)))
 		return trouble(o->out, "this is a source of the compile; it is not written over");
 	if (!c->policy.bare)
 		remark_elsewhere(c, o);
@@ -312,7 +330,7 @@ bool compile_text(const char *name, const char *text, size_t n, FILE *messages, 
 	uint32_t file = sources_add(&c->sources, arena_strdup(&c->arena, name), arena_strndup(&c->arena, text, n), n,
 				    (struct span){ 0 }, false);
 
-	capabilities_read(&c->arena, NULL, &options.capability, &options.ncapabilities);
+	operator_defaults(&options.rules);
 	arch_option(NULL, &options);
 	good = build(c, &options, EMIT_DEFAULT, file, &artefact, &fault);
 	if (good) {

@@ -19,7 +19,8 @@ struct compile_options {
 	enum emit emit;
 	const char *arch; /* of a bare filter: "x86_64", …; NULL: this machine's */
 	const char *root; /* NULL: the profile's folder */
-	const char *capabilities; /* the operator's table, or NULL */
+	const char *config; /* the operator's rules, a file or a folder; or NULL */
+	const char *capabilities; /* the same, of which the table of credentials counts only; or NULL */
 };
 
 /*

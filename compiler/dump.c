@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/btf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,15 @@ static void dump_patches(FILE *to, const struct artefact *a)
 	}
 }
 
+static void dump_reach(FILE *to, const struct artefact_record *r)
+{
+	struct cave_reach reach;
+
+	memcpy(&reach, r->payload, sizeof reach);
+	fprintf(to, "  reaches %" PRIu64 " public IPv4 addresses, %" PRIu64 " public IPv6 /48 networks\n", reach.ipv4,
+		reach.ipv6);
+}
+
 static void dump_record(FILE *to, const struct artefact_record *r)
 {
 	static const char *const labels[] = {
@@ -127,6 +137,8 @@ static void dump_record(FILE *to, const struct artefact_record *r)
 	} else if (r->type == CAVE_RECORD_RESOLVER) {
 		fprintf(to, "  name servers of the host, in %zu places\n",
 			r->length / sizeof(struct cave_resolver_patch));
+	} else if (r->type == CAVE_RECORD_REACH) {
+		dump_reach(to, r);
 	} else if (r->type != CAVE_RECORD_FILTER) {
 		fprintf(to, "  %s ", labels[r->type]);
 		put(to, r->payload, r->length);

@@ -9,11 +9,6 @@
 #include "compiler/egress_registry.h"
 #include "compiler/egress_set.h"
 
-enum {
-	BOUND_V4 = 1 << 20, /* addresses */
-	BOUND_V6 = 1 << 18, /* /48 networks */
-};
-
 /*
  * NAT64 prefixes of one's own may put the IPv4 address in any of several places (RFC 8215, RFC
  * 6052).
@@ -92,11 +87,6 @@ static struct addr_ranges reached_by_rule(struct arena *a, const struct net_rule
 
 /* --- unbounded ------------------------------------------------------------ */
 
-struct reach {
-	uint64_t v4; /* globally reachable addresses, carried ones included */
-	uint64_t v6; /* globally reachable /48 networks touched */
-};
-
 static uint64_t count_addresses(const struct addr_ranges *v4)
 {
 	uint64_t n = 0;
@@ -122,13 +112,13 @@ static uint64_t count_networks(const struct addr_ranges *v6)
 	return n;
 }
 
-static struct reach measure(struct arena *a, const struct addr_ranges *v4,
+static struct net_reach measure(struct arena *a, const struct addr_ranges *v4,
 			    const struct addr_ranges *v6)
 {
 	struct addr_ranges local4 = registry_not_global(a, NET_V4);
 	struct addr_ranges local6 = registry_not_global(a, NET_V6);
 	struct addr_ranges all4 = { 0 }, not6 = { 0 }, world;
-	struct reach r;
+	struct net_reach r;
 
 	for (size_t i = 0; i < v4->n; i++)
 		ranges_add(a, &all4, v4->range[i].lo, v4->range[i].hi);
@@ -150,7 +140,7 @@ static struct reach measure(struct arena *a, const struct addr_ranges *v4,
 	return r;
 }
 
-static const char *reach_text(struct arena *a, struct reach r)
+static const char *reach_text(struct arena *a, struct net_reach r)
 {
 	if (!r.v6)
 		return arena_printf(a, "%s public IPv4 addresses", addr_count(r.v4).s);
@@ -161,17 +151,16 @@ static const char *reach_text(struct arena *a, struct reach r)
 }
 
 /*
- * The part of a rule's reach that lies in a family that is unbounded, in units of the bound's
- * 2^-18.
+ * The part of a rule's reach that lies in a family that is unbounded, in units of the built-in bound's 2^-18.
  */
-static uint64_t weight(struct reach whole, struct reach r)
+static uint64_t weight(const struct policy *p, struct net_reach whole, struct net_reach r)
 {
-	return (whole.v4 > BOUND_V4 ? r.v4 >> 2 : 0) + (whole.v6 > BOUND_V6 ? r.v6 : 0);
+	return (whole.v4 > p->bound.v4 ? r.v4 >> 2 : 0) + (whole.v6 > p->bound.v6 ? r.v6 : 0);
 }
 
-static bool contributes(struct reach whole, struct reach r)
+static bool contributes(const struct policy *p, struct net_reach whole, struct net_reach r)
 {
-	return (whole.v4 > BOUND_V4 && r.v4) || (whole.v6 > BOUND_V6 && r.v6);
+	return (whole.v4 > p->bound.v4 && r.v4) || (whole.v6 > p->bound.v6 && r.v6);
 }
 
 /* Where a rule that reaches too much says so: at `any` or the like, or else as a whole. */
@@ -184,10 +173,10 @@ static struct span place_of_reach(const struct net_rule *r)
 }
 
 static void report_unbounded(struct diags *d, struct arena *a, const struct policy *p,
-			     struct reach whole, const struct addr_ranges *v4,
+			     struct net_reach whole, const struct addr_ranges *v4,
 			     const struct addr_ranges *v6)
 {
-	struct reach *part = ARENA_ARRAY(a, p->nnet_rules + 1, struct reach);
+	struct net_reach *part = ARENA_ARRAY(a, p->nnet_rules + 1, struct net_reach);
 	size_t largest = p->nnet_rules;
 	struct diag *e;
 
@@ -199,9 +188,9 @@ static void report_unbounded(struct diags *d, struct arena *a, const struct poli
 		r4 = reached_by_rule(a, &p->net_rule[i], NET_V4, v4);
 		r6 = reached_by_rule(a, &p->net_rule[i], NET_V6, v6);
 		part[i] = measure(a, &r4, &r6);
-		if (contributes(whole, part[i]) &&
+		if (contributes(p, whole, part[i]) &&
 		    (largest == p->nnet_rules ||
-		     weight(whole, part[i]) > weight(whole, part[largest])))
+		     weight(p, whole, part[i]) > weight(p, whole, part[largest])))
 			largest = i;
 	}
 	e = diag_error(d, CAVE_EGRESS_UNBOUNDED,
@@ -209,20 +198,20 @@ static void report_unbounded(struct diags *d, struct arena *a, const struct poli
 		       "the grants together reach %s, which is unbounded", reach_text(a, whole));
 	diag_note(d, e, (struct span){ 0 },
 		  "at most %s IPv4 addresses and %s IPv6 /48 networks are bounded",
-		  addr_count(BOUND_V4).s, addr_count(BOUND_V6).s);
+		  addr_count(p->bound.v4).s, addr_count(p->bound.v6).s);
 	for (size_t i = 0; i < p->nnet_rules; i++)
-		if (i != largest && contributes(whole, part[i]))
+		if (i != largest && contributes(p, whole, part[i]))
 			diag_note(d, e, p->net_rule[i].at, "this line reaches %s",
 				  reach_text(a, part[i]));
 }
 
 static bool check_bounded(struct diags *d, struct arena *a, const struct policy *p,
-			  const struct net_set *set, struct reach *whole)
+			  const struct net_set *set, struct net_reach *whole)
 {
 	struct addr_ranges v4 = reached_by_any(a, set, NET_V4), v6 = reached_by_any(a, set, NET_V6);
 
 	*whole = measure(a, &v4, &v6);
-	if (whole->v4 <= BOUND_V4 && whole->v6 <= BOUND_V6)
+	if (whole->v4 <= p->bound.v4 && whole->v6 <= p->bound.v6)
 		return true;
 	report_unbounded(d, a, p, *whole, &v4, &v6);
 	return false;
@@ -587,11 +576,9 @@ bool egress_one_operand(enum net_family family, struct net_addr lo, struct net_a
 	return true;
 }
 
-bool egress_check(struct diags *d, struct arena *a, const struct policy *p,
-		  const struct net_set *set)
+bool egress_check(struct diags *d, struct arena *a, const struct policy *p, struct net_set *set)
 {
-	struct reach whole;
-	bool bounded = check_bounded(d, a, p, set, &whole);
+	bool bounded = check_bounded(d, a, p, set, &set->reach);
 	bool metadata = check_metadata(d, a, p, set, bounded);
 	bool ranges = check_ranges(d, a, p, set, bounded);
 

@@ -44,9 +44,8 @@ void carrier_decode(struct arena *a, const struct addr_ranges *v6, struct addr_r
 
 /*
  * The checks on the finished set: bounded, no metadata address by accident, no undecodable carrier,
- * no multicast, broadcast or link-local range.  Returns false if an error was recorded.
+ * no multicast, broadcast or link-local range.  Returns false if an error was recorded.  Measures set->reach.
  */
-bool egress_check(struct diags *d, struct arena *a, const struct policy *p,
-		  const struct net_set *set);
+bool egress_check(struct diags *d, struct arena *a, const struct policy *p, struct net_set *set);
 
 #endif

@@ -10,7 +10,7 @@
 #include "compiler/system_set.h"
 
 static const char help[] =
-	"usage: cavec FILE -o OUT [--root DIR] [--capabilities FILE]\n"
+	"usage: cavec FILE -o OUT [--root DIR] [--config DIR|FILE] [--capabilities FILE]\n"
 	"       cavec FILTER -o OUT [--emit bpf|c|oci] [--arch ARCH]\n"
 	"       cavec dump FILE.bpf\n"
 	"       cavec list [@GROUP | base | system]\n"
@@ -24,7 +24,9 @@ static const char help[] =
 	"      --arch ARCH         of a bare filter: x86_64, aarch64 or riscv64 (default: this machine)\n"
 	"      --root DIR          what the profile and its includes must lie in\n"
 	"                          (default: the profile's folder)\n"
-	"      --capabilities FILE more credential capabilities: lines of CAPABILITY NAME…\n"
+	"      --config DIR|FILE   an operator's rules: credentials, and what is unbounded\n"
+	"                          (docs/operator.md)\n"
+	"      --capabilities FILE of such a file, the credentials only\n"
 	"  -h, --help              this text\n"
 	"      --version           the versions of the compiler and its tables\n"
 	"\n"
@@ -86,12 +88,13 @@ static enum emit emit_form(const char *name)
 
 static int run_compile(int argc, char **argv)
 {
-	enum { OPT_EMIT = 256, OPT_ARCH, OPT_ROOT, OPT_CAPABILITIES, OPT_VERSION };
+	enum { OPT_EMIT = 256, OPT_ARCH, OPT_ROOT, OPT_CAPABILITIES, OPT_CONFIG, OPT_VERSION };
 	static const struct option options[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "emit", required_argument, NULL, OPT_EMIT },
 		{ "arch", required_argument, NULL, OPT_ARCH },
 		{ "root", required_argument, NULL, OPT_ROOT },
+		{ "config", required_argument, NULL, OPT_CONFIG },
 		{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, OPT_VERSION },
@@ -119,6 +122,9 @@ static int run_compile(int argc, char **argv)
 		case OPT_CAPABILITIES:
 			o.capabilities = optarg;
 			break;
+		case OPT_CONFIG:
+			o.config = optarg;
+			break;
 		case OPT_VERSION:
 			return print_version();
 		case 'h':
@@ -131,6 +137,8 @@ static int run_compile(int argc, char **argv)
 	if (optind + 1 != argc)
 		return usage(optind == argc ? "no profile is given" : "one profile at a time, please: ",
 			     optind == argc ? "" : argv[optind + 1]);
+	if (o.config && o.capabilities)
+		return usage("--config has the credentials in it: without --capabilities, please", "");
 	if (!o.out)
 		return usage("-o OUT is missing", "");
 	o.file = argv[optind];

@@ -72,8 +72,15 @@ static void put_resolver(struct buffer *b, const struct hook_program *hook)
 		put_record(b, CAVE_RECORD_RESOLVER, 0, payload.data, payload.n);
 }
 
+static void put_reach(struct buffer *b, const struct net_reach *reach)
+{
+	const struct cave_reach payload = { reach->v4, reach->v6 };
+
+	put_record(b, CAVE_RECORD_REACH, 0, &payload, sizeof payload);
+}
+
 void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES],
-		    const struct hook_program *hook, struct buffer *out)
+		    const struct hook_program *hook, const struct net_reach *reach, struct buffer *out)
 {
 	struct cave_manifest_header header = {
 		.magic = CAVE_MANIFEST_MAGIC,
@@ -91,8 +98,10 @@ void manifest_write(const struct policy *p, const struct filter_program filter[A
 		put_filter(out, artefact_arch_audit(arch), &filter[arch]);
 	for (size_t i = 0; hook && i < CAVE_HOOK_COUNT; i++)
 		put_string(out, CAVE_RECORD_PROGRAM, 0, hook_section[i]);
-	if (hook)
+	if (hook) {
 		put_resolver(out, hook);
+		put_reach(out, reach);
+	}
 	header.size = (uint32_t)out->n;
 	memcpy(out->data, &header, sizeof header);
 }

@@ -8,8 +8,8 @@
 #include "compiler/buffer.h"
 #include "compiler/policy.h"
 
-/* One filter for each architecture; `hook`: CAVE_HOOK_COUNT egress programs, or NULL. */
+/* One filter for each architecture; `hook`: CAVE_HOOK_COUNT egress programs, or NULL; `reach`: theirs. */
 void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES],
-		    const struct hook_program *hook, struct buffer *out);
+		    const struct hook_program *hook, const struct net_reach *reach, struct buffer *out);
 
 #endif

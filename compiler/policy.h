@@ -64,6 +64,7 @@ struct policy {
 	bool resolver; /* the host's name servers may be reached, port 53 */
 	struct span resolver_at;
 	bool netlink_route; /* interfaces, addresses and routes may be read */
+	struct net_reach bound; /* more than this is unbounded */
 	bool net_incomplete; /* a faulty rule was left out: what the others reach together is not what is meant */
 	const char *const *credential; /* sorted */
 	size_t ncredentials;

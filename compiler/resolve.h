@@ -7,6 +7,7 @@
 #define CAVE_COMPILER_RESOLVE_H
 
 #include "bpf/credentials.h"
+#include "bpf/operator.h"
 #include "compiler/ast.h"
 #include "compiler/load.h"
 #include "compiler/policy.h"
@@ -14,8 +15,7 @@
 
 /* What the command line says about the meaning of a profile. */
 struct resolve_options {
-	const struct credential *capability; /* the table: built-in rows and the operator's */
-	size_t ncapabilities;
+	struct operator_rules rules;
 	enum sys_arch arch; /* of a bare filter */
 	bool arch_named; /* by the command line */
 };

@@ -18,10 +18,11 @@ static const char *const places[] = { "workspace", "tmp", "home", NULL };
 
 static const char *capability_of(const struct resolver *r, const char *name)
 {
-	for (size_t i = 0; i < r->options->ncapabilities; i++)
-		if (strcmp(r->options->capability[i].name, name) == 0)
-			return r->options->capability[i].capability;
-	return NULL;
+	struct operator_word capability;
+
+	if (!operator_capability(&r->options->rules, name, &capability))
+		return NULL;
+	return arena_strndup(r->arena, capability.at, capability.n);
 }
 
 /* The name may itself identify a secret: neither it nor its line is ever shown. */

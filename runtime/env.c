@@ -26,22 +26,13 @@ static char *name_of(struct memory *m, const struct artefact_record *record)
 	return memory_string(m, record->payload, strnlen(record->payload, record->length));
 }
 
-static const char *capability_of(const char *name)
+static bool may_be_granted(const struct operator_rules *o, unsigned type, const char *name)
 {
-	size_t n;
-	const struct credential *table = credentials_builtin(&n);
+	struct operator_word capability;
 
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(table[i].name, name))
-			return table[i].capability;
-	return NULL;
-}
-
-static bool may_be_granted(unsigned type, const char *name)
-{
 	switch (type) {
 	case CAVE_RECORD_CREDENTIAL:
-		return capability_of(name) && !credential_denied(name);
+		return operator_capability(o, name, &capability) && !credential_denied(name);
 	case CAVE_RECORD_ENV_PASS:
 		return !credential_looks_like(name) &&
 		       (!credential_denied(name) || env_pass_excepted(name));
@@ -50,31 +41,32 @@ static bool may_be_granted(unsigned type, const char *name)
 	}
 }
 
-bool env_check(struct memory *m, const struct artefact *a, struct refusal *r)
+bool env_check(struct memory *m, const struct operator_rules *o, const struct artefact *a, struct refusal *r)
 {
-	const char *first = NULL;
+	struct operator_word first = { NULL, 0 }, capability;
 	struct artefact_record record;
 	unsigned n = 0;
 
 	for (size_t at = 0; artefact_next(a, &at, &record);) {
-		const char *name, *capability;
+		const char *name;
 
 		if (!is_env(&record))
 			continue;
 		n++;
 		name = name_of(m, &record);
-		if (!may_be_granted(record.type, name))
+		if (!may_be_granted(o, record.type, name))
 			return refuse(r, CAVE_CREDENTIAL_NOT_ALLOWLISTED,
 				      "variable %u of the policy's environment (of the kind '%s') is one "
 				      "that this host does not give to a tool",
 				      n, record.type == CAVE_RECORD_CREDENTIAL ? "credential" : "pass");
-		capability = capability_of(name);
-		if (capability && first && strcmp(capability, first))
+		if (!operator_capability(o, name, &capability))
+			continue;
+		if (first.n && !operator_word_same(&capability, &first))
 			return refuse(r, CAVE_CREDENTIAL_AMBIGUOUS,
 				      "variable %u of the policy's environment belongs to another "
 				      "capability than the credential before it",
 				      n);
-		first = first ? first : capability;
+		first = capability;
 	}
 	return true;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The operator's built-in rules on credentials, and the tool's environment. */
+/* The operator's rules on credentials, and the tool's environment. */
 #ifndef CAVE_RUNTIME_ENV_H
 #define CAVE_RUNTIME_ENV_H
 
 #include "bpf/artefact.h"
+#include "bpf/operator.h"
 #include "runtime/memory.h"
 #include "runtime/report.h"
 
@@ -11,7 +12,7 @@
  * Repeats at start what the compiler has checked: an artefact may have been made by another one.  The refusals
  * give a position and never a name, which may itself identify a secret.
  */
-bool env_check(struct memory *m, const struct artefact *a, struct refusal *r);
+bool env_check(struct memory *m, const struct operator_rules *o, const struct artefact *a, struct refusal *r);
 
 /* Builds the environment from nothing; `caller` is the caller's, `workspace` NULL where none is granted. */
 bool env_build(struct memory *m, const struct artefact *a, char *const *caller, const char *workspace,

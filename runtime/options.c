@@ -19,6 +19,7 @@ static const char help[] =
 	"  --keep-fd N       leave descriptor N open in PROGRAM (may be repeated): a regular file,\n"
 	"                    pipe, terminal, /dev/null or connected unix stream\n"
 	"  --user NAME       run as that user of /etc/passwd, with its groups (root only)\n"
+	"  --config PATH     the operator's rules, a file or a folder, in place of /etc/cave\n"
 	"  --help            print this\n"
 	"  --version         print the version\n"
 	"\n"
@@ -33,7 +34,7 @@ static const char version[] = "caverun " CAVE_VERSION "\n";
 
 /* Known to a later version: refused by name, so that nobody takes them for accepted. */
 static const char *const later[] = { "--profile", "--folder", "--status-fd", "--log",	"--doctor",
-				     "--conformance", "--prepare", "--list", "--forget", "--config",
+				     "--conformance", "--prepare", "--list", "--forget",
 				     "--report", "--trace", "--capabilities" };
 
 static bool usage(struct refusal *r, const char *what, const char *which)
@@ -103,7 +104,7 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 		const char **to;
 	} values[] = { { "--script", &o->script }, { "--workspace", &o->workspace },
 		       { "--chdir", &o->chdir },   { "--user", &o->user },
-		       { "--keep-fd", NULL } };
+		       { "--config", &o->config }, { "--keep-fd", NULL } };
 	const char *value = NULL;
 
 	if (!strcmp(argv[*i], "--help") || !strcmp(argv[*i], "-h")) {

@@ -11,7 +11,7 @@ enum { KEEP_MAX = 64 };
 
 struct options {
 	const char *policy;
-	const char *script, *workspace, *chdir, *user; /* NULL where not given */
+	const char *script, *workspace, *chdir, *user, *config; /* NULL where not given */
 	int keep[KEEP_MAX]; /* ascending, no two equal, above 2 */
 	size_t nkeep;
 	char **argv; /* PROGRAM and its arguments, NULL at the end */

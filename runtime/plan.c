@@ -54,6 +54,12 @@ static bool load(struct plan *p, int fd, const char *path, struct refusal *r)
 	return true;
 }
 
+static bool check_rules(struct plan *p, const char *config, struct refusal *r)
+{
+	return operator_load(&p->memory, config, &p->rules, r) && operator_accepts(&p->rules, &p->artefact, r) &&
+	       env_check(&p->memory, &p->rules, &p->artefact, r);
+}
+
 /* An exec by a process whose ids differ clears the parent-death signal (begin_new_exec(), fs/exec.c). */
 static bool check_ids(struct refusal *r)
 {
@@ -188,7 +194,7 @@ bool plan_make(const struct options *o, const struct descriptors *d, char *const
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot open the policy %s", o->policy);
 	p.memory.undo = remove_workspace;
 	p.memory.of = &p.workspace;
-	ok = load(&p, fd, o->policy, r) && env_check(&p.memory, &p.artefact, r) && check_ids(r) && check_host(&p, r) &&
+	ok = load(&p, fd, o->policy, r) && check_rules(&p, o->config, r) && check_ids(r) && check_host(&p, r) &&
 	     resolve(&p, o, fd, environment, r);
 	close(fd);
 	if (!ok) {

@@ -10,6 +10,7 @@
 #include "runtime/descriptors.h"
 #include "runtime/files.h"
 #include "runtime/memory.h"
+#include "runtime/operator.h"
 #include "runtime/options.h"
 #include "runtime/program.h"
 #include "runtime/report.h"
@@ -19,6 +20,7 @@
 struct plan {
 	struct memory memory; /* holds all of it */
 	struct artefact artefact;
+	struct operator_rules rules;
 	int landlock_abi;
 	const struct user *user; /* NULL: stay who the caller is */
 	struct workspace workspace;

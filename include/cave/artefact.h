@@ -56,6 +56,16 @@ enum cave_record_type {
 	CAVE_RECORD_FILTER = 6, /* struct cave_filter, then its patches; one per architecture */
 	CAVE_RECORD_PROGRAM = 7, /* the section name of an egress program */
 	CAVE_RECORD_RESOLVER = 8, /* struct cave_resolver_patch, one or more; at most one record */
+	CAVE_RECORD_REACH = 14, /* struct cave_reach; exactly one where EGRESS is required, else none */
+};
+
+/*
+ * How much of the world the grants reach together, as the compiler has measured it: globally reachable IPv4
+ * addresses, and /48 networks of IPv6.  The runtime compares it with the operator's limits.
+ */
+struct cave_reach {
+	uint64_t ipv4;
+	uint64_t ipv6;
 };
 
 /* CAVE_RECORD_ENV_SET: every byte 0x01 in the value stands for the workspace's absolute path. */

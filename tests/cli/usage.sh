@@ -71,13 +71,13 @@ expect "a fault in an include is placed in it" -n "$(grep '/base.cave:1:14: erro
 expect "and the includer is named" -n "$(grep 'p.cave:1' "$work/err")"
 
 # --- the capability table of an operator
-printf 'acme ACME_API_KEY\n' >"$work/caps"
+printf 'credential acme ACME_API_KEY\n' >"$work/caps"
 printf 'profile p { credentialEnv ACME_API_KEY }\n' >"$work/p.cave"
 expect_code "a credential of no table" 1 cave_sandbox_credential_env_not_allowlisted \
 	"$cavec" "$work/p.cave" -o "$work/o3.bpf"
 expect_status "a credential of the operator's table" 0 \
 	"$cavec" "$work/p.cave" -o "$work/o3.bpf" --capabilities "$work/caps"
-printf 'acme AWS_KEY\n' >"$work/caps"
+printf 'credential acme AWS_KEY\n' >"$work/caps"
 printf 'profile p { credentialEnv AWS_KEY }\n' >"$work/p.cave"
 run "$cavec" "$work/p.cave" -o "$work/o4.bpf" --capabilities "$work/caps"
 expect "a table cannot make a denied name eligible" "$status" != 0

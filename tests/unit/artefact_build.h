@@ -266,6 +266,8 @@ static inline void build_manifest(struct build_bytes *m, bool egress)
 	build_filter_record(m, build_patches, sizeof build_patches / sizeof *build_patches);
 	for (unsigned i = 0; egress && i < CAVE_HOOK_COUNT; i++)
 		build_text(m, CAVE_RECORD_PROGRAM, 0, artefact_hook_name(i));
+	if (egress)
+		build_record(m, CAVE_RECORD_REACH, 0, &(struct cave_reach){ 16, 1 }, sizeof(struct cave_reach));
 	build_manifest_end(m);
 }
 

@@ -230,9 +230,36 @@ static void one_place(const char *what, unsigned flags, const struct cave_resolv
 	for (unsigned i = 0; i < CAVE_HOOK_COUNT; i++)
 		build_text(&m, CAVE_RECORD_PROGRAM, 0, artefact_hook_name(i));
 	build_record(&m, CAVE_RECORD_RESOLVER, flags, (const char *)place, n);
+	build_record(&m, CAVE_RECORD_REACH, 0, &(struct cave_reach){ 0, 0 }, sizeof(struct cave_reach));
 	build_manifest_end(&m);
 	build_around(&m, true, &damaged);
 	expect_refused(what, &damaged, text);
+}
+
+/* How much of the world: with a network exactly one, without none. */
+static void one_reach(const char *what, bool egress, unsigned n, unsigned flags, size_t size, const char *text)
+{
+	static const char payload[32];
+	struct build_bytes m = begin(egress ? CAVE_REQUIRE_EGRESS : 0);
+
+	build_filter_record(&m, build_patches, sizeof build_patches / sizeof *build_patches);
+	for (unsigned i = 0; egress && i < CAVE_HOOK_COUNT; i++)
+		build_text(&m, CAVE_RECORD_PROGRAM, 0, artefact_hook_name(i));
+	while (n--)
+		build_record(&m, CAVE_RECORD_REACH, flags, payload, size);
+	build_manifest_end(&m);
+	build_around(&m, egress, &damaged);
+	expect_refused(what, &damaged, text);
+}
+
+static void bad_reaches(void)
+{
+	one_reach("a network without its reach", true, 0, 0, 0, "a reach is missing");
+	one_reach("a reach without a network", false, 1, 0, 16, "there without a network");
+	one_reach("two reaches", true, 2, 0, 16, "is no reach");
+	one_reach("a reach with flags", true, 1, 1, 16, "is no reach");
+	one_reach("half a reach", true, 1, 0, 8, "is no reach");
+	one_reach("a longer reach", true, 1, 0, 24, "is no reach");
 }
 
 static void bad_places(void)
@@ -378,6 +405,7 @@ int main(void)
 	bad_manifests();
 	bad_patches();
 	bad_places();
+	bad_reaches();
 	bad_filters();
 	bad_sections();
 	bad_headers();

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "bpf/operator.h"
 #include "compiler/egress.h"
 
 struct compile {
@@ -117,6 +118,7 @@ static inline void compile_read(struct compile *c, const char *text)
 
 static inline bool compile_resolve(struct compile *c)
 {
+	c->policy.bound = (struct net_reach){ OPERATOR_REACH_IPV4, OPERATOR_REACH_IPV6 };
 	return !c->diags.errors && egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
 }
 
