@@ -130,6 +130,7 @@ TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%)
 TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
 
 $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
+$(B)/tests/unit/rights_test: $(B)/runtime/rights.o
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB) $(TEST_LIB)

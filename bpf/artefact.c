@@ -431,12 +431,14 @@ static bool check_file(const struct artefact_record *r, size_t at, struct tally 
 		       struct artefact_error *error)
 {
 	const unsigned known = CAVE_FILE_READ | CAVE_FILE_WRITE | CAVE_FILE_OPTIONAL |
-			       CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE | CAVE_FILE_SYSTEM;
+			       CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE | CAVE_FILE_SYSTEM |
+			       CAVE_FILE_EXECUTE | CAVE_FILE_FOLDER;
 	const unsigned base = r->flags & (CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE);
 
 	if (++t->files > ARTEFACT_FILES_MAX)
 		return fail(error, "cave.manifest: more than %d files", ARTEFACT_FILES_MAX);
-	if (r->flags & ~known || !(r->flags & CAVE_FILE_READ))
+	if (r->flags & ~known || !(r->flags & CAVE_FILE_READ) ||
+	    (r->flags & CAVE_FILE_FOLDER && !(r->flags & CAVE_FILE_EXECUTE)))
 		return fail(error, "cave.manifest: flags 0x%x of the file at %zu", r->flags, at);
 	if (!is_text(r->payload, r->length, ARTEFACT_PATH_MAX))
 		return fail(error, "cave.manifest: the record at %zu holds no path", at);

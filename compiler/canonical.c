@@ -244,15 +244,33 @@ static void put_env(struct buffer *b, const struct policy *p)
 	buffer_printf(b, "    }\n");
 }
 
+/* A place is a bare word: below it stand words only, which paths need not be; those are strings all the same. */
+static void put_path(struct buffer *b, const struct file_rule *f)
+{
+	const char *slash = f->flags & CAVE_FILE_FOLDER ? "/" : "";
+
+	if (f->flags & CAVE_FILE_WORKSPACE)
+		buffer_printf(b, *f->path ? "workspace/%s%s" : "workspace", f->path, slash);
+	else
+		put_string(b, arena_printf(b->arena, "%s%s%s", f->flags & CAVE_FILE_RELATIVE ? "./" : "", f->path, slash));
+}
+
+/* One line per right: `write` includes `read`, and so does `execute`. */
 static void put_file(struct buffer *b, const struct file_rule *f)
 {
-	buffer_printf(b, "        %s ", f->flags & CAVE_FILE_WRITE ? "write" : "read");
-	if (f->flags & CAVE_FILE_WORKSPACE)
-		/* A bare word is a place only if its bytes are those of words, which paths below it need not be. */
-		buffer_printf(b, *f->path ? "workspace/%s" : "workspace", f->path);
-	else
-		put_string(b, f->flags & CAVE_FILE_RELATIVE ? arena_printf(b->arena, "./%s", f->path) : f->path);
-	buffer_printf(b, "\n");
+	static const struct {
+		unsigned flag;
+		const char *verb;
+	} rights[] = { { CAVE_FILE_WRITE, "write" }, { CAVE_FILE_EXECUTE, "execute" }, { CAVE_FILE_READ, "read" } };
+
+	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++) {
+		if (!(f->flags & rights[i].flag) ||
+		    (rights[i].flag == CAVE_FILE_READ && f->flags & (CAVE_FILE_WRITE | CAVE_FILE_EXECUTE)))
+			continue;
+		buffer_printf(b, "        %s %s", rights[i].verb, f->flags & CAVE_FILE_OPTIONAL ? "optional " : "");
+		put_path(b, f);
+		buffer_printf(b, "\n");
+	}
 }
 
 static void put_files(struct buffer *b, const struct policy *p)

@@ -64,11 +64,20 @@ static const struct {
 	{ CAVE_FILE_RELATIVE, "relative" },
 	{ CAVE_FILE_WORKSPACE, "workspace" },
 	{ CAVE_FILE_SYSTEM, "system" },
+	{ CAVE_FILE_FOLDER, "folder" },
 };
+
+/* What may be done with it; `write` and `execute` include `read`. */
+static const char *file_verb(unsigned flags)
+{
+	if (flags & CAVE_FILE_WRITE)
+		return flags & CAVE_FILE_EXECUTE ? "write, execute" : "write";
+	return flags & CAVE_FILE_EXECUTE ? "execute" : "read";
+}
 
 static void dump_file_record(FILE *to, const struct artefact_record *r)
 {
-	fprintf(to, "  %s \"", r->flags & CAVE_FILE_WRITE ? "write" : "read");
+	fprintf(to, "  %s \"", file_verb(r->flags));
 	put(to, r->payload, r->length);
 	fputc('"', to);
 	for (size_t i = 0; i < sizeof file_flags / sizeof *file_flags; i++)

@@ -83,6 +83,9 @@ void resolve_syscalls(struct resolver *r, const struct node *statement);
 void resolve_filter(struct resolver *r, const struct node *statement);
 void resolve_expect(struct resolver *r, const struct node *statement);
 
+/* Grants the paths of `operands` (N_WORD, N_STRING, N_OPTIONAL) with the rights in `flags`, CAVE_FILE_*. */
+void resolve_paths(struct resolver *r, const struct node *operands, unsigned flags);
+
 /* After all blocks. */
 void finish_network(struct resolver *r);
 void finish_credentials(struct resolver *r);

@@ -120,6 +120,9 @@ static bool check_path(struct resolver *r, const char *path, unsigned flags, str
 
 static void add_path(struct resolver *r, const char *path, unsigned flags, struct span at)
 {
+	/* A place is a folder by itself. */
+	if (!*path)
+		flags &= ~(unsigned)CAVE_FILE_FOLDER;
 	if (check_path(r, path, flags, at))
 		*ARENA_PUSH(r->arena, r->file, r->nfiles, r->file_cap) = (struct file_rule){ path, flags, at };
 }
@@ -159,10 +162,16 @@ static void resolve_operand(struct resolver *r, const struct node *n, unsigned f
 	const char *path;
 	bool up;
 
-	if (n->kind == N_OPTIONAL || n->kind == N_FOLDER) {
-		unsupported(r, n->at, n->kind == N_OPTIONAL ? "optional paths are" : "folders that the host fills are");
+	if (n->kind == N_OPTIONAL) {
+		resolve_operand(r, n->kids, flags | CAVE_FILE_OPTIONAL);
 		return;
 	}
+	if (n->kind == N_FOLDER) {
+		unsupported(r, n->at, "folders that the host fills are");
+		return;
+	}
+	if (flags & CAVE_FILE_EXECUTE && *n->text && n->text[strlen(n->text) - 1] == '/')
+		flags |= CAVE_FILE_FOLDER;
 	if (n->kind == N_WORD && is_place(n->text, "workspace")) {
 		add_workspace(r, n->text, flags, n->at);
 		return;
@@ -212,14 +221,20 @@ static void resolve_rule(struct resolver *r, const struct node *n)
 		flags = CAVE_FILE_READ;
 	} else if (strcmp(n->text, "write") == 0) {
 		flags = CAVE_FILE_READ | CAVE_FILE_WRITE;
+	} else if (strcmp(n->text, "execute") == 0) {
+		flags = CAVE_FILE_READ | CAVE_FILE_EXECUTE;
 	} else {
 		unsupported(r, n->name,
-			    strcmp(n->text, "execute") == 0 ? "execute is" :
-			    strcmp(n->text, "shm") == 0	    ? "a private /dev/shm is" :
-							      "a denial inside a granted folder is");
+			    strcmp(n->text, "shm") == 0 ? "a private /dev/shm is" :
+							  "a denial inside a granted folder is");
 		return;
 	}
-	for (const struct node *i = n->kids; i; i = i->next)
+	resolve_paths(r, n->kids, flags);
+}
+
+void resolve_paths(struct resolver *r, const struct node *operands, unsigned flags)
+{
+	for (const struct node *i = operands; i; i = i->next)
 		resolve_operand(r, i, flags);
 }
 
@@ -252,6 +267,14 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+/* Two lines about one path: all that either grants; it may be missing only if both say so. */
+static void merge(struct file_rule *to, const struct file_rule *from)
+{
+	unsigned optional = to->flags & from->flags & CAVE_FILE_OPTIONAL;
+
+	to->flags = ((to->flags | from->flags) & ~(unsigned)CAVE_FILE_OPTIONAL) | optional;
+}
+
 void finish_files(struct resolver *r)
 {
 	size_t n = 0;
@@ -260,7 +283,7 @@ void finish_files(struct resolver *r)
 		qsort(r->file, r->nfiles, sizeof *r->file, by_path);
 	for (size_t i = 0; i < r->nfiles; i++) {
 		if (n && by_path(&r->file[n - 1], &r->file[i]) == 0)
-			r->file[n - 1].flags |= r->file[i].flags;
+			merge(&r->file[n - 1], &r->file[i]);
 		else
 			r->file[n++] = r->file[i];
 	}

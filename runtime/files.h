@@ -6,6 +6,7 @@
 #ifndef CAVE_RUNTIME_FILES_H
 #define CAVE_RUNTIME_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -15,11 +16,12 @@
 #include "runtime/report.h"
 #include "runtime/workspace.h"
 
-/* A write grant.  The child finds it again by its path, and must find this very file. */
+/* A mount that stays writable.  The child finds it again by its path, and must find this very file. */
 struct writable {
 	const char *path; /* canonical */
 	dev_t dev;
 	ino_t ino;
+	bool execute; /* what is in it may be executed, and mapped as code */
 };
 
 /* A path of /proc/self: only the child can open the tool's own. */

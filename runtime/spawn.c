@@ -15,9 +15,10 @@
 
 #include "runtime/arch.h"
 #include "runtime/privilege.h"
+#include "runtime/rights.h"
 #include "runtime/spawn_child.h"
 
-enum { STACK = 16384, LL_ABI_TRUNCATE = 3, LL_ABI_SCOPE = 6 };
+enum { STACK = 16384 };
 
 static uint64_t clone_flags(enum child_mode mode)
 {

@@ -116,7 +116,7 @@ static long clone_tree(const struct writable *w, int *tree)
 	error = same_file(fd, w);
 	return error ? error : set_attributes(fd, "", AT_EMPTY_PATH,
 					      K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV |
-						      K_MOUNT_ATTR_NOEXEC);
+						      (w->execute ? 0 : K_MOUNT_ATTR_NOEXEC));
 }
 
 /* Puts the copy over the read-only original, which is sought anew: a folder before it may have moved it. */

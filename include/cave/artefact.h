@@ -79,6 +79,8 @@ enum {
 	CAVE_FILE_RELATIVE = 1u << 3, /* to the artefact's folder, and must stay in it */
 	CAVE_FILE_WORKSPACE = 1u << 4, /* to the workspace; "" or "." is the workspace itself */
 	CAVE_FILE_SYSTEM = 1u << 5, /* a part of the built-in set `system` */
+	CAVE_FILE_EXECUTE = 1u << 6, /* always with CAVE_FILE_READ; a file, or with CAVE_FILE_FOLDER a folder */
+	CAVE_FILE_FOLDER = 1u << 12, /* of EXECUTE: the path must lead to a folder, and means all that is in it */
 };
 
 /* The next `count` instructions of a filter came from line `line` of cave.lines; 0: from no line of the profile. */

@@ -6,28 +6,11 @@
 . "$(dirname "$0")/../lib.sh"
 need_root
 
-nobody=65534
-bin=$work/bin
-mkdir "$bin"
-cp "$caverun" "$build/cave-load" "$probe" "$build/tests/tools/nouserns" "$bin"
-chmod -R go+rX "$bin"
+. "$top/tests/kinds.sh"
 victim='' server=''
-# One process holds the user namespace in which there are no others to be had.
-"$bin/nouserns" $nobody sleep 3600 &
-holder=$!
 cleanup() {
 	for pid in $victim $server $holder; do kill -9 "$pid" 2>/dev/null; done
 }
-
-# Becomes the command, as the kind of user that is asked about.
-become() {
-	case $kind in
-	root) exec "$@" ;;
-	user) exec setpriv --reuid=$nobody --regid=$nobody --clear-groups "$@" ;;
-	bare) exec nsenter --user="/proc/$holder/ns/user" --setuid=$nobody --setgid=$nobody "$@" ;;
-	esac
-}
-as() { (become "$@"); }
 
 sandboxed() { as "$bin/caverun" --workspace "$home/workspace" "$home/p.bpf" -- "$@"; }
 
@@ -46,7 +29,7 @@ fresh() {
 		cp "$bin/probe" "$home/$folder/program"
 		ln -s "$home/outside/file" "$home/$folder/link"
 	done
-	[ "$kind" = root ] || chown -hR $nobody:$nobody "$home/workspace" "$home/outside" "$home/granted"
+	[ "$kind" = root ] || chown -hR "$nobody:$nobody" "$home/workspace" "$home/outside" "$home/granted"
 }
 
 try() {

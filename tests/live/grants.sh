@@ -90,7 +90,8 @@ profile meta { syscalls { allow chmod }; files { write workspace } }
 END
 expect_status "a line that allows chmod compiles" 0 "$cavec" "$work/meta.cave" -o "$work/meta.bpf"
 mkdir "$work/bin"
-cp "$caverun" "$probe" "$build/tests/tools/nouserns" "$work/bin"
+cp "$caverun" "$build/tests/tools/nouserns" "$work/bin"
+cp "$probe" "$work/bin/probe"
 expect_status "and starts where the namespace bounds it" 0 "$work/bin/caverun" "$work/meta.bpf" -- "$work/bin/probe" ids
 chmod 644 "$work/meta.bpf"
 expect_code "and does not where there is none" 125 cave_sandbox_failed \

@@ -180,7 +180,10 @@ static void bad_records(void)
 	one_record("at its end", CAVE_RECORD_FILE, 1, "/proc/self/..", 13, "has a '..'");
 	one_record("at its beginning", CAVE_RECORD_FILE, 9, "../a", 4, "has a '..'");
 	one_record("write without read", CAVE_RECORD_FILE, CAVE_FILE_WRITE, "/a", 2, "flags 0x2");
-	one_record("an unknown file flag", CAVE_RECORD_FILE, 0x41, "/a", 2, "flags 0x41");
+	one_record("execute without read", CAVE_RECORD_FILE, CAVE_FILE_EXECUTE, "/a", 2, "flags 0x40");
+	one_record("a folder that is not executed", CAVE_RECORD_FILE, CAVE_FILE_READ | CAVE_FILE_FOLDER, "/a", 2,
+		   "flags 0x1001");
+	one_record("an unknown file flag", CAVE_RECORD_FILE, 0x8001, "/a", 2, "flags 0x8001");
 	one_record("a relative path unflagged", CAVE_RECORD_FILE, 1, "a", 1, "disagree");
 	one_record("an absolute path flagged relative", CAVE_RECORD_FILE, 9, "/a", 2, "disagree");
 	one_record("two bases", CAVE_RECORD_FILE, 0x19, "a", 1, "two bases");

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of files_prepare() share: files.c opens and judges, writable.c keeps the private mounts. */
+#ifndef CAVE_RUNTIME_FILES_PRIVATE_H
+#define CAVE_RUNTIME_FILES_PRIVATE_H
+
+#include <sys/stat.h>
+
+#include "runtime/files.h"
+#include "runtime/place.h"
+
+/* A folder or file of the policy's that may be executed, and that a write grant may concern. */
+struct executable {
+	const char *path; /* canonical */
+	const char *shown;
+	struct place place;
+	dev_t dev;
+	ino_t ino;
+};
+
+struct preparation {
+	struct memory *memory;
+	const struct files_request *request;
+	struct files *files;
+	struct refusal *refusal;
+	struct stat root; /* of "/" */
+	dev_t proc; /* the device of /proc; that of "/" if there is no /proc */
+	int folder; /* the artefact's; -1 until it is needed */
+	struct covered *writable; /* the write grants, in the order of the policy */
+	size_t nwritable;
+	struct executable *executable; /* in the order of the policy */
+	size_t nexecutable;
+	struct mounts mounts; /* read when it is needed */
+	bool have_mounts;
+};
+
+/* One grant, opened. */
+struct grant {
+	const char *path; /* as it is opened */
+	unsigned flags; /* CAVE_FILE_* */
+	bool program; /* PROGRAM or its loader, which the policy does not name */
+	bool direct; /* opened in /proc by a path without links */
+	int fd;
+	struct stat st;
+};
+
+/* The grant as the profile spells it. */
+const char *grant_shown(struct preparation *p, const struct grant *g);
+
+/* The path that leads to the policy file; NULL if none does, as to one that was deleted or is in memory only. */
+const char *artefact_path(struct preparation *p);
+
+/* A folder or file that the private mount namespace must leave writable. */
+bool add_writable(struct preparation *p, const struct grant *g);
+
+/* One that may be executed; after all write grants. */
+bool add_executable(struct preparation *p, const struct grant *g);
+
+/* PROGRAM or its loader: not what the tool may write, unless the policy says that it is executed. After all others. */
+bool check_program(struct preparation *p, const struct grant *g);
+
+/* Which private mounts may be executed from; after all write grants and executables. */
+bool settle_executables(struct preparation *p);
+
+#endif

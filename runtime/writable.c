@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the private mount namespace leaves writable, and from which of that the tool may execute: a write grant is
+ * mounted noexec unless the policy grants its execution as well.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/files_private.h"
+
+static bool read_mounts(struct preparation *p)
+{
+	int error = p->have_mounts ? 0 : mountinfo_read(p->memory, &p->mounts);
+
+	if (error)
+		return refuse_errno(p->refusal, CAVE_FAILED, error, "/proc/self/mountinfo");
+	p->have_mounts = true;
+	return true;
+}
+
+/* A mount of the kernel's own file systems at or below `path`, or NULL. */
+static const char *kernel_mount(const struct mounts *mounts, const char *path)
+{
+	for (size_t i = 0; i < mounts->n; i++)
+		if (mount_is_kernel(mounts->mount[i].type) && path_within(mounts->mount[i].point, path))
+			return mounts->mount[i].point;
+	return NULL;
+}
+
+const char *artefact_path(struct preparation *p)
+{
+	char *path = path_of(p->memory, p->request->artefact_fd);
+	struct stat st, named;
+
+	if (!path || fstat(p->request->artefact_fd, &st) || stat(path, &named))
+		return NULL;
+	return st.st_dev == named.st_dev && st.st_ino == named.st_ino ? path : NULL;
+}
+
+/* True also where it cannot be told. */
+static bool covers_artefact(struct preparation *p, const struct grant *g, const struct covered *folder)
+{
+	int fd = p->request->artefact_fd;
+	struct place place;
+	const char *path;
+	struct stat st;
+
+	if (fstat(fd, &st) || (st.st_dev == g->st.st_dev && st.st_ino == g->st.st_ino))
+		return true;
+	if (!S_ISDIR(g->st.st_mode) || !st.st_nlink)
+		return false;
+	path = artefact_path(p);
+	return !path || !place_of(p->memory, &p->mounts, fd, path, &place) ||
+	       place_covered(&p->mounts, &place, folder);
+}
+
+/* Enters a mount; shorter paths first: what lies in a folder is put in place after the folder. */
+static void add_mount(struct files *f, const struct writable *w)
+{
+	size_t at = f->nwritable++;
+
+	while (at && strlen(f->writable[at - 1].path) > strlen(w->path)) {
+		f->writable[at] = f->writable[at - 1];
+		at--;
+	}
+	f->writable[at] = *w;
+}
+
+bool add_writable(struct preparation *p, const struct grant *g)
+{
+	const char *path = path_of(p->memory, g->fd), *point;
+	struct covered *covered = &p->writable[p->nwritable];
+
+	if (!read_mounts(p))
+		return false;
+	covered->path = path;
+	if (!path || !place_of(p->memory, &p->mounts, g->fd, path, &covered->place))
+		return refuse(p->refusal, CAVE_FAILED, "the write grant %s has no path that can be known",
+			      grant_shown(p, g));
+	point = kernel_mount(&p->mounts, path);
+	if (is_kernel_file(g->fd) || point)
+		return refuse(p->refusal, CAVE_FAILED,
+			      "the write grant %s reaches %s, a file system of the kernel", grant_shown(p, g),
+			      point ? point : path);
+	if (covers_artefact(p, g, covered))
+		return refuse(p->refusal, CAVE_FAILED,
+			      "the write grant %s covers the policy itself, which binds the tool", grant_shown(p, g));
+	p->nwritable++;
+	add_mount(p->files, &(struct writable){ path, g->st.st_dev, g->st.st_ino, false });
+	return true;
+}
+
+/* --- what may be executed ------------------------------------------------------------------------- */
+
+bool add_executable(struct preparation *p, const struct grant *g)
+{
+	struct executable *e = &p->executable[p->nexecutable];
+
+	/* Without a write grant there is no mount that would forbid it. */
+	if (!p->nwritable)
+		return true;
+	e->path = path_of(p->memory, g->fd);
+	if (!e->path || !place_of(p->memory, &p->mounts, g->fd, e->path, &e->place))
+		return refuse(p->refusal, CAVE_FAILED, "what may be executed, %s, has no path that can be known",
+			      grant_shown(p, g));
+	e->shown = grant_shown(p, g);
+	e->dev = g->st.st_dev;
+	e->ino = g->st.st_ino;
+	p->nexecutable++;
+	return true;
+}
+
+/* True also where it cannot be told. */
+static bool is_writable(struct preparation *p, const struct place *place)
+{
+	for (size_t i = 0; i < p->nwritable; i++)
+		if (place_covered(&p->mounts, place, &p->writable[i]))
+			return true;
+	return false;
+}
+
+bool check_program(struct preparation *p, const struct grant *g)
+{
+	const char *path = p->nwritable ? path_of(p->memory, g->fd) : NULL;
+	struct place place;
+
+	if (!p->nwritable)
+		return true;
+	for (size_t i = 0; path && i < p->nexecutable; i++)
+		if (path_within(path, p->executable[i].path))
+			return true;
+	if (path && place_of(p->memory, &p->mounts, g->fd, path, &place) && !is_writable(p, &place))
+		return true;
+	return refuse_program(p->refusal, EACCES, g->path, "it lies in a write grant, where nothing is executed");
+}
+
+/* The innermost mount that the path lies in, or NULL. */
+static struct writable *enclosing(struct files *f, const char *path)
+{
+	for (size_t i = f->nwritable; i--;)
+		if (path_within(path, f->writable[i].path))
+			return &f->writable[i];
+	return NULL;
+}
+
+/* A mount of its own for what may be executed in a write grant that else may not. */
+static bool settle_one(struct preparation *p, const struct executable *e)
+{
+	const struct writable *around = enclosing(p->files, e->path);
+	bool related = around != NULL;
+
+	if (around && !around->execute)
+		add_mount(p->files, &(struct writable){ e->path, e->dev, e->ino, true });
+	for (size_t i = 0; i < p->nwritable && !related; i++)
+		related = path_within(p->writable[i].path, e->path);
+	if (related || !is_writable(p, &e->place))
+		return true;
+	return refuse(p->refusal, CAVE_FAILED,
+		      "what may be executed, %s, lies in a write grant by another mount: grant it by that path",
+		      e->shown);
+}
+
+bool settle_executables(struct preparation *p)
+{
+	struct files *f = p->files;
+
+	for (size_t i = 0; i < f->nwritable; i++)
+		for (size_t j = 0; j < p->nexecutable; j++)
+			f->writable[i].execute |= path_within(f->writable[i].path, p->executable[j].path);
+	for (size_t i = 0; i < p->nexecutable; i++)
+		if (!settle_one(p, &p->executable[i]))
+			return false;
+	return true;
+}
