@@ -1,17 +1,17 @@
 # cave: sandbox profiles compiled to seccomp-BPF and cgroup eBPF.
 #
-#   make            build/cavec, build/caverun, and their helpers
+#   make            build/cavec, build/caverun, build/libcave.a, build/libcave.so, and their helpers
 #   make demo       install what is missing, build, compile an example, run a real tool under it
 #   make check      install what is missing, build (also with sanitizers), run every test
 #   make bench      speed and size beside what one would use instead
 #   make install    PREFIX=/usr/local DESTDIR=
 #
 # Who may include whom (tests/lint/includes checks it):
-#   include/cave   nothing of ours
+#   include        nothing of ours
 #   bpf            include/cave
 #   grammar        compiler (syntax tree and diagnostics only)
 #   compiler       bpf, include/cave, grammar
-#   runtime        include/cave, bpf/artefact.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h
+#   runtime        include, bpf/artefact.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h
 #   tests          anything
 
 VERSION := 0.1.0
@@ -36,7 +36,7 @@ ifdef V
 Q :=
 endif
 
-all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-probe
+all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-probe $(B)/libcave.a $(B)/libcave.so
 
 # --- the compiler --------------------------------------------------------------------------------
 
@@ -85,8 +85,13 @@ $(B)/%.o: %.c | $(GEN)
 # --- the runtime ---------------------------------------------------------------------------------
 # caverun is linked statically against musl: its start-up costs a third of glibc's (make bench).
 
+# The library is the same sources for the hosts' C library, without what is caverun's own.
+
 RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/sha256.c bpf/credentials.c bpf/operator.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
+CAVERUN_OWN := runtime/main.c runtime/message.c runtime/options.c runtime/wait.c
+LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
+SONAME := libcave.so.0
 LOAD_SRC := $(wildcard runtime/load_*.c)
 LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/bpf/artefact.o $(B)/bpf/sha256.o
 KERNEL_HEADERS := -idirafter /usr/include -idirafter /usr/include/$(ARCH)-linux-gnu
@@ -110,6 +115,32 @@ $(B)/caverun: $(RUN_OBJ)
 	$(Q)$(MUSL_CC) $(CFLAGS) -static -o $@ $^
 endif
 
+# Where an installed cave-load is: changes with PREFIX, and so must what knows it.
+$(B)/gen/cave_libexec.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define CAVE_LIBEXEC "$(PREFIX)/libexec/cave"' | cmp -s - $@ || \
+		echo '#define CAVE_LIBEXEC "$(PREFIX)/libexec/cave"' >$@
+$(RUN_OBJ) $(LIB_OBJ): | $(B)/gen/cave_libexec.h
+
+$(B)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  PIC   $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -fPIC -fvisibility=hidden -pthread $(WARN) -MMD -MP -c -o $@ $<
+
+# One object whose own names are local to it: a host's cannot collide with them.
+$(B)/libcave.a: $(LIB_OBJ)
+	@echo "  AR    $@"
+	$(Q)ld -r -o $(B)/pic/libcave.o $^
+	$(Q)objcopy --localize-hidden $(B)/pic/libcave.o
+	$(Q)rm -f $@ && ar rcs $@ $(B)/pic/libcave.o
+
+$(B)/$(SONAME): $(LIB_OBJ) runtime/libcave.map
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -shared -pthread -Wl,-soname,$(SONAME) -Wl,--version-script=runtime/libcave.map \
+		-Wl,-z,relro,-z,now $(if $(SAN),,-Wl,-z,defs) -o $@ $(LIB_OBJ)
+$(B)/libcave.so: $(B)/$(SONAME)
+	$(Q)ln -sf $(SONAME) $@
+
 $(B)/cave-load: $(LOAD_OBJ)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ -lbpf -lelf -lz
@@ -126,7 +157,7 @@ $(B)/cave-probe: $(PROBE_OBJ)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
 TOOL_SRC := $(wildcard tests/tools/*.c)
-TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%)
+TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%) $(B)/examples/host
 TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
 
 $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
@@ -143,6 +174,11 @@ $(B)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $<
+
+$(B)/examples/host: examples/host.c $(B)/libcave.a
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $< $(B)/libcave.a
 
 unit: $(UNIT_BIN)
 tools: $(TOOL_BIN)
@@ -165,15 +201,25 @@ bench:
 
 # --- installing ----------------------------------------------------------------------------------
 
+LIBDIR ?= $(PREFIX)/lib
+
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cave $(DESTDIR)$(PREFIX)/include/cave
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cave $(DESTDIR)$(PREFIX)/include/cave \
+		$(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(B)/cavec $(B)/caverun $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/cave-load $(B)/cave-probe $(DESTDIR)$(PREFIX)/libexec/cave
 	install -m 644 include/cave/*.h $(DESTDIR)$(PREFIX)/include/cave
+	install -m 644 include/cave.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(B)/libcave.a $(DESTDIR)$(LIBDIR)
+	install -m 755 $(B)/$(SONAME) $(DESTDIR)$(LIBDIR)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libcave.so
+	sed 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' runtime/libcave.pc.in \
+		>$(DESTDIR)$(LIBDIR)/pkgconfig/libcave.pc
 
 clean:
 	rm -rf build
 
-.PHONY: all unit tools check demo bench install clean
+FORCE:
+.PHONY: FORCE all unit tools check demo bench install clean
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

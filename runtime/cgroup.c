@@ -157,13 +157,14 @@ static bool still_there(const struct cgroup *c)
  * One try; an errno, or EAGAIN if another run was just looking at it or has swept it away.  Nobody else may open
  * it: whoever holds its lock could make us wait.
  */
-static int make_one(struct memory *m, struct cgroup *c)
+static int make_one(struct memory *m, const char *parent, struct cgroup *c)
 {
 	uint64_t random;
 
 	if (getrandom(&random, sizeof random, 0) != sizeof random)
 		return errno;
-	c->name = memory_printf(m, "%s%016llx", prefix, (unsigned long long)random);
+	c->path = memory_printf(m, "%s/%s%016llx", parent, prefix, (unsigned long long)random);
+	c->name = strrchr(c->path, '/') + 1;
 	if (mkdirat(c->parent, c->name, 0700))
 		return errno;
 	c->fd = openat(c->parent, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -191,18 +192,21 @@ static const char *why_not(int error)
 bool cgroup_make(struct memory *m, struct cgroup *out, struct refusal *r)
 {
 	struct cgroup c = { .parent = -1, .fd = -1 };
+	const char *parent;
 	int error = EAGAIN;
 
 	if (!find_own(m, &c, r))
 		return false;
+	memory_hold(m, c.parent);
 	sweep(c.parent);
+	parent = c.path;
 	for (unsigned tries = 0; error == EAGAIN && tries < MAKE_TRIES; tries++)
-		error = make_one(m, &c);
+		error = make_one(m, parent, &c);
+	memory_let_go(m, c.parent);
 	if (error) {
 		close(c.parent);
-		return unavailable(r, error, why_not(error), c.path);
+		return unavailable(r, error, why_not(error), parent);
 	}
-	c.path = memory_printf(m, "%s/%s", c.path, c.name);
 	*out = c;
 	return true;
 }
@@ -219,14 +223,16 @@ static void kill_all(const struct cgroup *c)
 }
 
 /* rmdir says EBUSY until the last process is gone, which a signal makes soon and not at once. */
-void cgroup_remove(struct cgroup *c)
+bool cgroup_remove(struct cgroup *c, struct refusal *r)
 {
+	bool ok = true;
+
 	if (c->fd < 0)
-		return;
+		return true;
 	kill_all(c);
 	for (unsigned tries = 0; unlinkat(c->parent, c->name, AT_REMOVEDIR) && errno == EBUSY; tries++) {
 		if (tries == EMPTY_TRIES) {
-			report_note("processes are left in %s\n", c->path);
+			ok = !r || refuse(r, CAVE_FAILED, "processes are left in %s", c->path);
 			break;
 		}
 		poll(NULL, 0, tries ? EMPTY_WAIT_MS : 1);
@@ -234,4 +240,5 @@ void cgroup_remove(struct cgroup *c)
 	close(c->fd);
 	close(c->parent);
 	*c = (struct cgroup){ .parent = -1, .fd = -1 };
+	return ok;
 }

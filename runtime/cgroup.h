@@ -22,7 +22,7 @@ struct cgroup {
  */
 bool cgroup_make(struct memory *m, struct cgroup *out, struct refusal *r);
 
-/* Kills whatever is left in it, waits until it is empty, and removes it. */
-void cgroup_remove(struct cgroup *c);
+/* Kills whatever is left in it, waits until it is empty, and removes it.  False, with *r if not NULL, if it stays. */
+bool cgroup_remove(struct cgroup *c, struct refusal *r);
 
 #endif

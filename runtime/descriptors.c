@@ -120,7 +120,7 @@ static bool find_path(int fd, const struct stat *st, int flags, struct reopened 
 }
 
 /* Enters the device among those to be opened again; most often 0 to 2 are one and the same. */
-static bool plan_reopening(int fd, const struct stat *st, struct descriptors *d)
+static bool plan_reopening(int fd, int number, const struct stat *st, struct descriptors *d)
 {
 	int flags = (fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK)) | O_NOCTTY | O_CLOEXEC;
 	struct reopened *out = &d->reopened[d->nreopened];
@@ -130,7 +130,7 @@ static bool plan_reopening(int fd, const struct stat *st, struct descriptors *d)
 		strcpy(out->path, known);
 	else if (!find_path(fd, st, flags, out))
 		return false;
-	out->fd = fd;
+	out->fd = number;
 	out->flags = flags;
 	out->device = st->st_rdev;
 	d->nreopened++;
@@ -138,16 +138,17 @@ static bool plan_reopening(int fd, const struct stat *st, struct descriptors *d)
 }
 
 /* What is to be done about the mount that the descriptor was opened on. */
-static void plan_one(int fd, const struct stat *st, struct descriptors *d)
+static void plan_one(int fd, int number, const struct stat *st, struct descriptors *d)
 {
 	if (S_ISCHR(st->st_mode)) {
-		d->loose |= !plan_reopening(fd, st, d);
+		d->loose |= !plan_reopening(fd, number, st, d);
 	} else if (is_named(fd, st) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
 		d->loose = true;
 	}
 }
 
-static bool check_one(int fd, struct descriptors *d, struct refusal *r)
+/* `number` is what it becomes in the tool. */
+static bool check_one(int fd, int number, struct descriptors *d, struct refusal *r)
 {
 	struct stat st;
 	const char *is;
@@ -160,32 +161,21 @@ static bool check_one(int fd, struct descriptors *d, struct refusal *r)
 			      "descriptor %d is %s: a tool is given regular files, pipes, terminals, "
 			      "/dev/null and connected unix streams only",
 			      fd, is);
-	plan_one(fd, &st, d);
+	plan_one(fd, number, &st, d);
 	return true;
 }
 
-/* open() takes the lowest free number, which is the one that was closed. */
-static bool fill_standard(struct refusal *r)
+bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, struct descriptors *out,
+		       struct refusal *r)
 {
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-			return refuse_errno(r, CAVE_FAILED, errno,
-					    "descriptor %d is closed and /dev/null cannot replace it", fd);
-	return true;
-}
-
-bool descriptors_check(const struct options *o, struct descriptors *out, struct refusal *r)
-{
-	struct descriptors d = { .loose = false };
-
-	if (!fill_standard(r))
-		return false;
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		if (!check_one(fd, &d, r))
+	*out = (struct descriptors){ .keep = keep, .nkeep = nkeep };
+	for (int i = 0; i <= STDERR_FILENO; i++) {
+		out->standard[i] = standard[i];
+		if (!check_one(standard[i], i, out, r))
 			return false;
-	for (size_t i = 0; i < o->nkeep; i++)
-		if (!check_one(o->keep[i], &d, r))
+	}
+	for (size_t i = 0; i < nkeep; i++)
+		if (!check_one(keep[i], keep[i], out, r))
 			return false;
-	*out = d;
 	return true;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The descriptors that a tool is given: 0 to 2 and those that --keep-fd names. */
+/* The descriptors that a tool is given: what becomes 0 to 2, and those that are kept. */
 #ifndef CAVE_RUNTIME_DESCRIPTORS_H
 #define CAVE_RUNTIME_DESCRIPTORS_H
 
 #include <sys/types.h>
 
-#include "runtime/options.h"
+#include "cave.h"
+#include "runtime/report.h"
 
 /* A device that the child opens again, by its path, in its own mount namespace. */
 struct reopened {
-	int fd;
+	int fd; /* its number in the tool */
 	int flags; /* of open() */
 	dev_t device;
 	char path[64];
@@ -21,7 +22,10 @@ struct reopened {
  * therefore opened again within it.
  */
 struct descriptors {
-	struct reopened reopened[KEEP_MAX + 3];
+	int standard[3]; /* what becomes 0, 1 and 2 */
+	const int *keep; /* ascending, no two equal, above 2 */
+	size_t nkeep;
+	struct reopened reopened[CAVE_KEEP_MAX + 3];
 	size_t nreopened;
 	/* One remains, open for reading only, whose metadata no mount protects: the filter has to. */
 	bool loose;
@@ -29,9 +33,9 @@ struct descriptors {
 
 /*
  * Checks that each is a regular file, pipe, terminal, /dev/null or connected unix stream: anything else would
- * be a way round the policy.  Opens /dev/null where one of 0 to 2 is closed.  To be called before this process
- * opens anything of its own.
+ * be a way round the policy.  *out points to `keep`.
  */
-bool descriptors_check(const struct options *o, struct descriptors *out, struct refusal *r);
+bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, struct descriptors *out,
+		       struct refusal *r);
 
 #endif

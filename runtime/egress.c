@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/env.h"
+#include "cave_libexec.h"
 #include "runtime/load_protocol.h"
 #include "runtime/privilege.h"
 #include "runtime/resolver.h"
@@ -46,24 +46,25 @@ static bool check_privileges(struct refusal *r)
 		      bpf ? "" : "CAP_BPF", bpf || net ? "" : " and ", net ? "" : "CAP_NET_ADMIN");
 }
 
-/* Beside this executable, as in a build, or in ../libexec/cave, as installed. */
-static const char *find_helper(struct memory *m)
+/* Beside this executable, as in a build, in ../libexec/cave of it, or where it is installed. */
+static const char *find_helper(struct memory *m, const char *given)
 {
 	static const char *const places[] = { "/cave-load", "/../libexec/cave/cave-load" };
+	static const char installed[] = CAVE_LIBEXEC "/cave-load";
 	char exe[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe);
 
+	if (given)
+		return given;
 	while (n > 0 && exe[n - 1] != '/')
 		n--;
-	if (n <= 0)
-		return NULL;
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+	for (size_t i = 0; n > 0 && i < sizeof places / sizeof *places; i++) {
 		char *path = memory_printf(m, "%.*s%s", (int)n - 1, exe, places[i]);
 
 		if (!access(path, X_OK))
 			return path;
 	}
-	return NULL;
+	return access(installed, X_OK) ? NULL : installed;
 }
 
 /* The helper sees the bytes that were checked here, and nobody can change them. */
@@ -158,15 +159,16 @@ static bool ask(char *const argv[], const int from[LOAD_FDS], int answers, const
 }
 
 /* The helper's arguments: its own path, and the name servers of the host where the policy grants them. */
-static bool make_arguments(struct memory *m, const struct artefact *a, char *argv[CAVE_RESOLVERS + 2],
-			   struct refusal *r)
+static bool make_arguments(struct memory *m, const struct artefact *a, const char *loader,
+			   char *argv[CAVE_RESOLVERS + 2], struct refusal *r)
 {
 	struct artefact_address address[CAVE_RESOLVERS];
 	size_t n = 0;
 
-	argv[0] = (char *)find_helper(m);
+	argv[0] = (char *)find_helper(m, loader);
 	if (!argv[0])
-		return helper_fails(r, ENOENT, "cave-load is neither beside caverun nor in ../libexec/cave");
+		return helper_fails(r, ENOENT,
+				    "cave-load is neither beside this program, in ../libexec/cave, nor in " CAVE_LIBEXEC);
 	if (a->nresolver && !resolver_read("/etc/resolv.conf", address, &n, r))
 		return false;
 	for (size_t i = 0; i < n; i++)
@@ -176,16 +178,15 @@ static bool make_arguments(struct memory *m, const struct artefact *a, char *arg
 	return true;
 }
 
-static bool load(struct memory *m, const struct artefact *a, const struct cgroup *c, const sigset_t *mask,
-		 struct refusal *r)
+static bool load(struct memory *m, const struct artefact *a, const struct egress_helper *helper,
+		 const struct cgroup *c, struct refusal *r)
 {
-	const char *tmpdir = env_get(environ, "TMPDIR");
-	char *env[] = { tmpdir ? memory_printf(m, "TMPDIR=%s", tmpdir) : NULL, NULL };
+	char *env[] = { helper->tmpdir ? memory_printf(m, "TMPDIR=%s", helper->tmpdir) : NULL, NULL };
 	char *argv[CAVE_RESOLVERS + 2];
 	int answer[2], from[LOAD_FDS];
 	bool ok;
 
-	if (!make_arguments(m, a, argv, r))
+	if (!make_arguments(m, a, helper->path, argv, r))
 		return false;
 	if (pipe2(answer, O_CLOEXEC))
 		return helper_fails(r, errno, "pipe2");
@@ -196,22 +197,18 @@ static bool load(struct memory *m, const struct artefact *a, const struct cgroup
 	if (from[LOAD_ARTEFACT] < 0 || from[LOAD_CGROUP] < 0 || from[LOAD_PARENT] < 0 || from[LOAD_ANSWER] < 0)
 		ok = helper_fails(r, errno, "memfd_create");
 	else
-		ok = ask(argv, from, answer[0], mask, env, r);
+		ok = ask(argv, from, answer[0], &helper->mask, env, r);
 	close(answer[0]);
 	return ok;
 }
 
-bool egress_prepare(struct memory *m, const struct artefact *a, const sigset_t *mask, struct cgroup *out,
-		    struct refusal *r)
+bool egress_prepare(struct memory *m, const struct artefact *a, const struct egress_helper *helper,
+		    struct cgroup *out, struct refusal *r)
 {
-	struct cgroup c;
-
-	if (!check_privileges(r) || !cgroup_make(m, &c, r))
+	if (!check_privileges(r) || !cgroup_make(m, out, r))
 		return false;
-	if (!load(m, a, &c, mask, r)) {
-		cgroup_remove(&c);
-		return false;
-	}
-	*out = c;
-	return true;
+	if (load(m, a, helper, out, r))
+		return true;
+	cgroup_remove(out, NULL);
+	return false;
 }

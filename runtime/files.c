@@ -187,14 +187,14 @@ static bool add_grant(struct preparation *p, struct grant *g, int base)
 					     (base >= 0 ? K_RESOLVE_BENEATH : 0) };
 	bool ok;
 
-	g->fd = open_grant(g, base, &how);
+	g->fd = memory_hold(p->memory, open_grant(g, base, &how));
 	if (g->fd < 0)
 		return open_failed(p, g, errno);
 	if (fstat(g->fd, &g->st))
 		ok = refuse_errno(p->refusal, CAVE_FAILED, errno, "the grant %s", grant_shown(p, g));
 	else
 		ok = judge(p, g);
-	close(g->fd);
+	memory_close(p->memory, g->fd);
 	return ok;
 }
 
@@ -209,8 +209,8 @@ static bool artefact_folder(struct preparation *p)
 		return refuse(p->refusal, CAVE_FAILED,
 			      "the policy has paths that are relative to its file, and no path leads to that file");
 	slash = strrchr(path, '/');
-	p->folder = open(memory_string(p->memory, path, slash == path ? 1 : (size_t)(slash - path)),
-			 O_PATH | O_DIRECTORY | O_CLOEXEC);
+	path = memory_string(p->memory, path, slash == path ? 1 : (size_t)(slash - path));
+	p->folder = memory_hold(p->memory, open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (p->folder < 0)
 		return refuse_errno(p->refusal, CAVE_FAILED, errno, "cannot open the policy's folder");
 	return true;
@@ -283,26 +283,23 @@ bool files_prepare(struct memory *m, const struct files_request *request, struct
 		   struct refusal *r)
 {
 	size_t n = count_files(request->artefact);
-	struct files f = { .ruleset = -1 };
 	struct stat proc;
-	struct preparation p = { .memory = m, .request = request, .files = &f, .refusal = r,
+	struct preparation p = { .memory = m, .request = request, .files = out, .refusal = r,
 				 .folder = -1 };
 	bool ok;
 
-	f.writable = MEMORY_ARRAY(m, n + 1, struct writable);
+	*out = (struct files){ .ruleset = -1 };
+	out->writable = MEMORY_ARRAY(m, n + 1, struct writable);
 	p.writable = MEMORY_ARRAY(m, n + 1, struct covered);
 	p.executable = MEMORY_ARRAY(m, n + 1, struct executable);
-	f.own = MEMORY_ARRAY(m, n + 1, struct own_path);
+	out->own = MEMORY_ARRAY(m, n + 1, struct own_path);
 	if (stat("/", &p.root))
 		return refuse_errno(r, CAVE_FAILED, errno, "/");
 	p.proc = stat("/proc", &proc) ? p.root.st_dev : proc.st_dev;
 	ok = make_ruleset(&p) && add_all(&p);
-	if (p.folder >= 0)
-		close(p.folder);
-	if (ok)
-		*out = f;
-	else
-		files_close(&f);
+	memory_close(m, p.folder);
+	if (!ok)
+		files_close(out);
 	return ok;
 }
 

@@ -41,14 +41,14 @@ struct files {
 
 struct files_request {
 	const struct artefact *artefact;
-	int artefact_fd;
+	int artefact_fd; /* -1: the policy is no file */
 	const struct workspace *workspace;
 	const struct program *program;
 	const char *script; /* absolute, or NULL */
 	int landlock_abi;
 };
 
-/* Resolves every grant by descriptor.  The ruleset is closed by files_close(). */
+/* Resolves every grant by descriptor.  *out is closed by files_close(), which after a failure does nothing. */
 bool files_prepare(struct memory *m, const struct files_request *request, struct files *out,
 		   struct refusal *r);
 

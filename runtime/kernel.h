@@ -87,6 +87,9 @@ struct k_clone_args {
 		set_tid_size, cgroup;
 };
 
+/* include/uapi/linux/wait.h: the id is a pidfd, since Linux 5.4. */
+#define K_P_PIDFD 3
+
 /* include/uapi/linux/close_range.h */
 #define K_CLOSE_RANGE_CLOEXEC (1u << 2)
 

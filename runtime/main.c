@@ -1,106 +1,131 @@
 /* SPDX-License-Identifier: MIT */
-/* caverun: starts a tool under a compiled policy.  Reads as its pipeline: options, plan, egress, spawn, wait. */
+/* caverun: starts a tool under a compiled policy.  A thin user of libcave (include/cave.h). */
+#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/descriptors.h"
-#include "runtime/egress.h"
+#include "cave.h"
+#include "runtime/message.h"
 #include "runtime/options.h"
-#include "runtime/plan.h"
-#include "runtime/spawn.h"
 #include "runtime/wait.h"
-
-/*
- * Looks at /proc of the tool and keeps it open: Landlock's rule on /proc/self is a rule on an inode, which the
- * kernel would drop with its directory entry under memory pressure.
- */
-static int hold_proc(pid_t tool)
-{
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/%d", (int)tool);
-	return open(path, O_PATH | O_CLOEXEC);
-}
 
 static int inform(const char *text)
 {
 	return write(STDOUT_FILENO, text, strlen(text)) < 0 ? STATUS_REFUSED : 0;
 }
 
-static bool start_and_wait(const struct plan *plan, const struct cgroup *group, const sigset_t *mask,
-			   int *status, struct refusal *r)
+/*
+ * Before this process opens anything of its own, which would get the number.  open() takes the lowest free one, which
+ * is the one that was closed.
+ */
+static bool fill_descriptors(const struct options *o, struct refusal *r)
 {
-	pid_t tool;
-	int proc;
-
-	*status = wait_interrupted(); /* as waitpid() says it of a process that the signal ended */
-	if (*status)
-		return true;
-	if (!spawn(plan, group->fd, mask, &tool, r))
-		return false;
-	proc = hold_proc(tool);
-	*status = wait_for(tool);
-	if (proc >= 0)
-		close(proc);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			return refuse_errno(r, CAVE_FAILED, errno,
+					    "descriptor %d is closed and /dev/null cannot replace it", fd);
+	for (size_t i = 0; i < o->nkeep; i++)
+		if (fcntl(o->keep[i], F_GETFD) < 0)
+			return refuse_errno(r, CAVE_FAILED, errno, "descriptor %d", o->keep[i]);
 	return true;
 }
 
 /* A shell says 126 where an exec is refused; whoever wrote the command line may not know that it is a script. */
-static void explain(const struct plan *plan, int status)
+static void explain(const struct cave_prepared *prepared, int status)
 {
-	const struct program *p = &plan->program;
+	const char *script = cave_prepared_script(prepared, 0);
 
-	if (p->nscripts && WIFEXITED(status) && WEXITSTATUS(status) == STATUS_NOT_EXECUTABLE)
+	if (script && WIFEXITED(status) && WEXITSTATUS(status) == STATUS_NOT_EXECUTABLE)
 		report_note("note: %s is a script; if it starts another program, which the policy refuses, "
 			    "name that program instead\n",
-			    p->script[0]);
+			    script);
 }
 
-static bool run(struct plan *plan, const sigset_t *mask, int *status, struct refusal *r)
+static enum cave_code prepare(const struct options *o, struct cave_policy *policy, struct cave_prepared **out,
+			      struct cave_error *error)
 {
-	struct cgroup group = { .parent = -1, .fd = -1 };
-	bool ok;
+	const struct cave_options options = {
+		.size = sizeof options, .program = o->argv[0],	   .search = getenv("PATH"),
+		.script = o->script,	.workspace = o->workspace, .tmpdir = getenv("TMPDIR"),
+		.directory = o->chdir,	.user = o->user,	   .config = o->config,
+	};
 
-	if (plan->artefact.requires & CAVE_REQUIRE_EGRESS &&
-	    !egress_prepare(&plan->memory, &plan->artefact, mask, &group, r))
-		return false;
-	ok = start_and_wait(plan, &group, mask, status, r);
-	cgroup_remove(&group);
-	if (ok)
-		explain(plan, *status);
-	return ok;
+	return cave_prepare(policy, &options, out, error);
 }
 
-static int refused(const struct refusal *r)
+static enum cave_code start(const struct options *o, struct cave_prepared *prepared, const sigset_t *mask,
+			    struct cave_tool **out, struct cave_error *error)
 {
-	report_refusal(r);
-	return r->status;
+	const struct cave_spawn spawn = {
+		.size = sizeof spawn, .argv = o->argv, .environment = environ, .standard = { 0, 1, 2 },
+		.keep = o->keep,      .nkeep = o->nkeep, .mask = mask, .flags = CAVE_SPAWN_FROM_CALLER,
+	};
+
+	return cave_spawn(prepared, &spawn, out, error);
+}
+
+static enum cave_code run(const struct options *o, struct cave_prepared *prepared, const sigset_t *mask, int *status,
+			  struct cave_error *error)
+{
+	struct cave_error left;
+	struct cave_tool *tool;
+	enum cave_code code;
+
+	*status = wait_interrupted(); /* as waitpid() says it of a process that the signal ended */
+	if (*status)
+		return CAVE_OK;
+	code = start(o, prepared, mask, &tool, error);
+	if (code)
+		return code;
+	*status = wait_for(cave_tool_pid(tool));
+	if (cave_tool_free(tool, &left))
+		report_note("%s\n", left.text);
+	explain(prepared, *status);
+	return CAVE_OK;
+}
+
+static int refused(const struct cave_error *e)
+{
+	report_refusal(e);
+	return e->status;
+}
+
+static int refused_early(const struct refusal *r)
+{
+	struct cave_error e = { .code = r->code, .status = r->status };
+
+	memcpy(e.text, r->text, sizeof e.text);
+	return refused(&e);
 }
 
 int main(int argc, char **argv)
 {
-	struct descriptors descriptors;
+	struct cave_policy *policy = NULL;
+	struct cave_prepared *prepared = NULL;
+	struct cave_error error;
 	struct options options;
 	struct refusal refusal;
-	struct plan plan;
+	enum cave_code code;
 	sigset_t mask;
 	int status = 0;
-	bool ok;
 
 	if (!options_parse(argc, argv, &options, &refusal))
-		return refused(&refusal);
+		return refused_early(&refusal);
 	if (options.information)
 		return inform(options.information);
-	if (!descriptors_check(&options, &descriptors, &refusal))
-		return refused(&refusal);
+	if (!fill_descriptors(&options, &refusal))
+		return refused_early(&refusal);
 	/* Before anything is made that would have to be removed. */
 	wait_prepare(&mask);
-	if (!plan_make(&options, &descriptors, environ, &plan, &refusal))
-		return refused(&refusal);
-	ok = run(&plan, &mask, &status, &refusal);
-	plan_free(&plan);
-	return ok ? wait_status(status) : refused(&refusal);
+	code = cave_policy_open(options.policy, &policy, &error);
+	if (!code)
+		code = prepare(&options, policy, &prepared, &error);
+	if (!code)
+		code = run(&options, prepared, &mask, &status, &error);
+	cave_prepared_free(prepared);
+	cave_policy_free(policy);
+	return code ? refused(&error) : wait_status(status);
 }

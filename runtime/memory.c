@@ -2,14 +2,11 @@
 #include "runtime/memory.h"
 
 #include <stdarg.h>
-#include <stdalign.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "runtime/report.h"
 
 /* A mapping of its own: one system call, and only the pages that are used cost anything. */
 struct memory_block {
@@ -22,10 +19,9 @@ enum { BLOCK = 1 << 18 };
 
 __attribute__((noreturn)) static void exhausted(struct memory *m)
 {
-	if (m->undo)
-		m->undo(m->of);
-	report_note("error: out of memory [%s]\n", cave_code_name(CAVE_FAILED));
-	_exit(STATUS_REFUSED);
+	while (m->nheld)
+		close(m->held[--m->nheld]);
+	longjmp(*m->exhausted, 1);
 }
 
 void *memory_take(struct memory *m, size_t n)
@@ -89,6 +85,31 @@ char *memory_printf(struct memory *m, const char *format, ...)
 	vsnprintf(s, (size_t)n + 1, format, ap);
 	va_end(ap);
 	return s;
+}
+
+int memory_hold(struct memory *m, int fd)
+{
+	if (fd < 0)
+		return fd;
+	if (m->nheld == MEMORY_HELD_MAX) {
+		close(fd);
+		exhausted(m);
+	}
+	m->held[m->nheld++] = fd;
+	return fd;
+}
+
+int memory_let_go(struct memory *m, int fd)
+{
+	if (fd >= 0 && m->nheld && m->held[m->nheld - 1] == fd)
+		m->nheld--;
+	return fd;
+}
+
+void memory_close(struct memory *m, int fd)
+{
+	if (memory_let_go(m, fd) >= 0)
+		close(fd);
 }
 
 void memory_free(struct memory *m)

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that lives as long as one plan.  A request that cannot be met ends the process with a message and
- * STATUS_REFUSED, after undo(): nothing has been started then.
+ * Memory that lives as long as what it was taken for.  A request that cannot be met does not come back: it goes to
+ * where `exhausted` says, after closing the descriptors that are held.  Whoever sets that undoes the rest.
  */
 #ifndef CAVE_RUNTIME_MEMORY_H
 #define CAVE_RUNTIME_MEMORY_H
 
+#include <setjmp.h>
+#include <stdalign.h>
 #include <stddef.h>
 
 struct memory_block;
 
+enum { MEMORY_HELD_MAX = 16 };
+
 struct memory {
 	struct memory_block *head;
 	char *next, *end;
-	void (*undo)(void *of); /* removes what would be left behind; it takes no memory; NULL if nothing would */
-	void *of;
+	jmp_buf *exhausted; /* never NULL while memory is taken */
+	int held[MEMORY_HELD_MAX]; /* descriptors that belong to nothing else yet */
+	unsigned nheld;
 };
 
 /* `n` bytes, aligned for any type, not cleared. */
@@ -26,6 +31,14 @@ void *memory_array(struct memory *m, size_t n, size_t size);
 
 char *memory_string(struct memory *m, const char *s, size_t n);
 char *memory_printf(struct memory *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * An open descriptor that nothing else would close if memory ran out: hold it while memory is taken.  Returns `fd`,
+ * which may be negative.  The last one held is let go first, open, or closed.
+ */
+int memory_hold(struct memory *m, int fd);
+int memory_let_go(struct memory *m, int fd);
+void memory_close(struct memory *m, int fd);
 
 void memory_free(struct memory *m);
 

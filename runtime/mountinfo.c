@@ -14,7 +14,7 @@ int proc_read(struct memory *m, const char *path, char **out)
 {
 	size_t n = 0, cap = 16384;
 	char *text = memory_take(m, cap);
-	int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;
+	int fd = memory_hold(m, open(path, O_RDONLY | O_CLOEXEC)), error = 0;
 	ssize_t got;
 
 	if (fd < 0)
@@ -34,7 +34,7 @@ int proc_read(struct memory *m, const char *path, char **out)
 			text = larger;
 		}
 	}
-	close(fd);
+	memory_close(m, fd);
 	if (error)
 		return error;
 	text[n] = 0;

@@ -71,7 +71,7 @@ static bool keep(struct options *o, const char *value, struct refusal *r)
 		at++;
 	if (at < o->nkeep && o->keep[at] == n)
 		return true;
-	if (o->nkeep == KEEP_MAX)
+	if (o->nkeep == CAVE_KEEP_MAX)
 		return usage(r, "too many --keep-fd", "");
 	memmove(o->keep + at + 1, o->keep + at, (o->nkeep++ - at) * sizeof *o->keep);
 	o->keep[at] = (int)n;

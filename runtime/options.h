@@ -6,13 +6,12 @@
 #include <stddef.h>
 
 #include "runtime/report.h"
-
-enum { KEEP_MAX = 64 };
+#include "cave.h"
 
 struct options {
 	const char *policy;
 	const char *script, *workspace, *chdir, *user, *config; /* NULL where not given */
-	int keep[KEEP_MAX]; /* ascending, no two equal, above 2 */
+	int keep[CAVE_KEEP_MAX]; /* ascending, no two equal, above 2 */
 	size_t nkeep;
 	char **argv; /* PROGRAM and its arguments, NULL at the end */
 	const char *information; /* --help or --version: the text to print, and nothing else to do */

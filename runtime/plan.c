@@ -11,62 +11,13 @@
 #include "runtime/arch.h"
 #include "runtime/env.h"
 
-/* Reads the policy once; from here on only the copy counts, whatever becomes of the file. */
-static bool read_all(struct memory *m, int fd, const char *path, const void **data, size_t *size,
-		     struct refusal *r)
-{
-	struct stat st;
-	char *copy;
-	size_t n = 0;
-	ssize_t got;
-
-	if (fstat(fd, &st))
-		return refuse_errno(r, CAVE_FAILED, errno, "cannot read the policy %s", path);
-	if (!S_ISREG(st.st_mode))
-		return refuse(r, CAVE_POLICY_INVALID, "the policy %s is no regular file", path);
-	if (st.st_size > (off_t)CAVE_ARTEFACT_MAX)
-		return refuse(r, CAVE_POLICY_INVALID, "the policy %s is larger than %u bytes", path,
-			      CAVE_ARTEFACT_MAX);
-	copy = memory_take(m, (size_t)st.st_size);
-	while (n < (size_t)st.st_size && (got = read(fd, copy + n, (size_t)st.st_size - n)) != 0) {
-		if (got < 0 && errno != EINTR)
-			return refuse_errno(r, CAVE_FAILED, errno, "cannot read the policy %s", path);
-		n += got > 0 ? (size_t)got : 0;
-	}
-	*data = copy;
-	*size = n;
-	return true;
-}
-
-static bool load(struct plan *p, int fd, const char *path, struct refusal *r)
-{
-	struct artefact_error error;
-	const void *data = NULL;
-	size_t size = 0;
-
-	if (!read_all(&p->memory, fd, path, &data, &size, r))
-		return false;
-	if (!artefact_open(data, size, &p->artefact, &error))
-		return refuse(r, CAVE_POLICY_INVALID, "the policy %s is invalid: %s", path, error.text);
-	if (!p->artefact.filter[ARCH_FILTER].n)
-		return refuse(r, CAVE_FAILED, "the policy %s has no syscall filter for %s", path,
-			      artefact_arch_name(ARCH_FILTER));
-	return true;
-}
-
-static bool check_rules(struct plan *p, const char *config, struct refusal *r)
-{
-	return operator_load(&p->memory, config, &p->rules, r) && operator_accepts(&p->rules, &p->artefact, r) &&
-	       env_check(&p->memory, &p->rules, &p->artefact, r);
-}
-
 /* An exec by a process whose ids differ clears the parent-death signal (begin_new_exec(), fs/exec.c). */
 static bool check_ids(struct refusal *r)
 {
 	if (getuid() == geteuid() && getgid() == getegid())
 		return true;
 	return refuse(r, CAVE_FAILED,
-		      "the real and the effective user or group of caverun differ: the tool would outlive it");
+		      "the real and the effective user or group of the caller differ: the tool would outlive it");
 }
 
 static bool check_host(struct plan *p, struct refusal *r)
@@ -89,26 +40,25 @@ static bool grants_workspace(const struct artefact *a)
 	return false;
 }
 
-static bool find_workspace(struct plan *p, const struct options *o, char *const *environment,
-			   struct refusal *r)
+static bool find_workspace(struct plan *p, const struct cave_options *o, struct refusal *r)
 {
 	if (!grants_workspace(&p->artefact))
 		return !o->workspace || refuse(r, CAVE_FAILED,
 					       "--workspace: the policy grants no workspace");
 	if (o->workspace)
-		return workspace_open(&p->memory, o->workspace, &p->workspace, r);
-	return workspace_make(&p->memory, env_get(environment, "TMPDIR"), p->user, &p->workspace, r);
+		return workspace_open(p->memory, o->workspace, &p->workspace, r);
+	return workspace_make(p->memory, o->tmpdir, p->user, &p->workspace, r);
 }
 
-static bool find_user(struct plan *p, const struct options *o, struct refusal *r)
+static bool find_user(struct plan *p, const struct cave_options *o, struct refusal *r)
 {
 	struct user *user;
 
 	if (!o->user)
 		return true;
-	user = MEMORY_ARRAY(&p->memory, 1, struct user);
+	user = MEMORY_ARRAY(p->memory, 1, struct user);
 	p->user = user;
-	return user_find(&p->memory, o->user, user, r);
+	return user_find(p->memory, o->user, user, r);
 }
 
 /* The canonical path of what is named on the command line: a folder with O_DIRECTORY, else a regular file. */
@@ -134,13 +84,13 @@ static bool canonical(struct memory *m, const char *what, const char *path, int 
  * the tool would stand on the read-only mount beneath.  One that / does not lead to (its mount was detached, or it
  * is another namespace's) is on a mount that stays writable: the kernel says "(unreachable)" in place of its root.
  */
-static bool find_cwd(struct plan *p, const struct options *o, struct refusal *r)
+static bool find_cwd(struct plan *p, const struct cave_options *o, struct refusal *r)
 {
 	char cwd[PATH_MAX];
 	long n;
 
-	if (o->chdir)
-		return canonical(&p->memory, "--chdir", o->chdir, O_DIRECTORY, &p->cwd, r);
+	if (o->directory)
+		return canonical(p->memory, "--chdir", o->directory, O_DIRECTORY, &p->cwd, r);
 	p->cwd = p->workspace.path;
 	if (p->cwd)
 		return true;
@@ -148,67 +98,55 @@ static bool find_cwd(struct plan *p, const struct options *o, struct refusal *r)
 	if (n > 0 && *cwd != '/')
 		return refuse(r, CAVE_FAILED, "/ does not lead to the current directory: name another with --chdir");
 	if (n > 0 && p->files.nwritable)
-		p->cwd = memory_string(&p->memory, cwd, (size_t)n);
+		p->cwd = memory_string(p->memory, cwd, (size_t)n);
 	return true;
 }
 
-static bool find_program(struct plan *p, const struct options *o, char *const *environment,
-			 const char **script, struct refusal *r)
+static bool find_program(struct plan *p, const struct cave_options *o, struct refusal *r)
 {
-	*script = NULL;
-	if (o->script && !canonical(&p->memory, "--script", o->script, 0, script, r))
+	if (o->script && !canonical(p->memory, "--script", o->script, 0, &p->script, r))
 		return false;
-	return program_find(&p->memory, o->argv, *script, env_get(environment, "PATH"), &p->program, r);
+	return program_find(p->memory, o->program, p->script, o->search, &p->program, r);
 }
 
-static bool resolve(struct plan *p, const struct options *o, int artefact_fd, char *const *environment,
-		    struct refusal *r)
+static bool find_files(struct plan *p, int artefact_fd, struct refusal *r)
 {
-	const char *script;
-	struct files_request files = { .artefact = &p->artefact, .artefact_fd = artefact_fd,
-				       .workspace = &p->workspace, .program = &p->program,
-				       .landlock_abi = p->landlock_abi };
+	struct files_request request = { .artefact = &p->artefact, .artefact_fd = artefact_fd,
+					 .workspace = &p->workspace, .program = &p->program,
+					 .script = p->script, .landlock_abi = p->landlock_abi };
 
-	if (!find_user(p, o, r) || !find_workspace(p, o, environment, r) ||
-	    !find_program(p, o, environment, &script, r))
-		return false;
-	files.script = script;
-	return files_prepare(&p->memory, &files, &p->files, r) && find_cwd(p, o, r) &&
-	       env_build(&p->memory, &p->artefact, environment, p->workspace.path, &p->env, r);
+	return files_prepare(p->memory, &request, &p->files, r);
 }
 
-static void remove_workspace(void *workspace)
+void plan_init(struct plan *p, struct memory *m, const struct cave_policy *policy)
 {
-	workspace_close(workspace);
+	*p = (struct plan){ .memory = m, .artefact = policy->artefact,
+			    .workspace = { .fd = -1, .parent = -1 }, .files = { .ruleset = -1 } };
 }
 
-bool plan_make(const struct options *o, const struct descriptors *d, char *const *environment, struct plan *out,
-	       struct refusal *r)
+bool plan_is_fresh(const struct cave_policy *policy, const struct cave_options *o)
 {
-	struct plan p = { .workspace = { .fd = -1, .parent = -1 }, .files = { .ruleset = -1 },
-			  .descriptors = d, .keep = o->keep, .nkeep = o->nkeep };
-	int fd = open(o->policy, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	bool ok;
-
-	if (fd < 0)
-		return refuse_errno(r, CAVE_FAILED, errno, "cannot open the policy %s", o->policy);
-	p.memory.undo = remove_workspace;
-	p.memory.of = &p.workspace;
-	ok = load(&p, fd, o->policy, r) && check_rules(&p, o->config, r) && check_ids(r) && check_host(&p, r) &&
-	     resolve(&p, o, fd, environment, r);
-	close(fd);
-	if (!ok) {
-		plan_free(&p);
-		return false;
-	}
-	*out = p;
-	out->memory.of = &out->workspace;
-	return true;
+	return !o->workspace && grants_workspace(&policy->artefact);
 }
 
-void plan_free(struct plan *p)
+static bool check_rules(struct plan *p, const char *config, struct refusal *r)
+{
+	return operator_load(p->memory, config, &p->rules, r) && operator_accepts(&p->rules, &p->artefact, r) &&
+	       env_check(p->memory, &p->rules, &p->artefact, r);
+}
+
+bool plan_check(struct plan *p, const struct cave_options *o, struct refusal *r)
+{
+	return check_rules(p, o->config, r) && check_ids(r) && check_host(p, r) && find_user(p, o, r);
+}
+
+bool plan_make(struct plan *p, const struct cave_policy *policy, const struct cave_options *o, struct refusal *r)
+{
+	return find_workspace(p, o, r) && find_program(p, o, r) && find_files(p, policy->fd, r) && find_cwd(p, o, r);
+}
+
+bool plan_close(struct plan *p, struct refusal *r)
 {
 	files_close(&p->files);
-	workspace_close(&p->workspace);
-	memory_free(&p->memory);
+	return workspace_close(&p->workspace, r);
 }

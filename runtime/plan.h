@@ -1,46 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that a start needs, resolved to descriptors and strings before anything is started.  What comes
- * after takes it const.
+ * What a start needs and can be known before: resolved to descriptors and strings.  What comes after takes it const.
  */
 #ifndef CAVE_RUNTIME_PLAN_H
 #define CAVE_RUNTIME_PLAN_H
 
 #include "bpf/artefact.h"
-#include "runtime/descriptors.h"
+#include "cave.h"
 #include "runtime/files.h"
 #include "runtime/memory.h"
 #include "runtime/operator.h"
-#include "runtime/options.h"
+#include "runtime/policy.h"
 #include "runtime/program.h"
 #include "runtime/report.h"
 #include "runtime/user.h"
 #include "runtime/workspace.h"
 
 struct plan {
-	struct memory memory; /* holds all of it */
+	struct memory *memory; /* holds what is pointed to */
 	struct artefact artefact;
 	struct operator_rules rules;
 	int landlock_abi;
 	const struct user *user; /* NULL: stay who the caller is */
 	struct workspace workspace;
+	const char *script; /* canonical; NULL: there is none */
 	struct program program;
 	struct files files;
-	char **env;
 	const char *cwd; /* NULL: stay where the caller is */
-	const struct descriptors *descriptors;
-	const int *keep; /* as in struct options */
-	size_t nkeep;
 };
 
-/*
- * Makes the plan, in the order of the documentation: the policy and its checks, the operator's rules, what the
- * host can enforce, then the folder, the files, the program and the environment.  plan_free() undoes it,
- * a fresh workspace included; after a failure nothing is left.
- */
-bool plan_make(const struct options *o, const struct descriptors *d, char *const *environment, struct plan *out,
-	       struct refusal *r);
+/* From here on plan_close() may be called, and memory may run out at any time. */
+void plan_init(struct plan *p, struct memory *m, const struct cave_policy *policy);
 
-void plan_free(struct plan *p);
+/* True if each tool has a workspace of its own, and so a plan of its own. */
+bool plan_is_fresh(const struct cave_policy *policy, const struct cave_options *o);
+
+/* The operator's rules, what the host can enforce, and the user. */
+bool plan_check(struct plan *p, const struct cave_options *o, struct refusal *r);
+
+/* After that, in the order of the documentation: the workspace, the program, the files. */
+bool plan_make(struct plan *p, const struct cave_policy *policy, const struct cave_options *o, struct refusal *r);
+
+/* Removes a fresh workspace; false, with *r if that is not NULL, if it stays. */
+bool plan_close(struct plan *p, struct refusal *r);
 
 #endif

@@ -259,7 +259,7 @@ static bool examine(struct memory *m, struct program *p, const char *search, boo
 
 	if (error)
 		return refuse_program(r, error, p->path, NULL);
-	fd = open(p->path, O_RDONLY | O_CLOEXEC);
+	fd = memory_hold(m, open(p->path, O_RDONLY | O_CLOEXEC));
 	if (fd < 0 && errno != EACCES)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot read %s", p->path);
 	if (fd < 0)
@@ -272,31 +272,40 @@ static bool examine(struct memory *m, struct program *p, const char *search, boo
 	else
 		fault = *done ? parse_elf(m, fd, head, (size_t)n, p) :
 				follow_script(m, p, head, (size_t)n, search, &error);
-	close(fd);
+	memory_close(m, fd);
 	return fault ? refuse_program(r, error, p->path, fault) : true;
 }
 
-bool program_find(struct memory *m, char *const *argv, const char *script, const char *search,
+bool program_find(struct memory *m, const char *name, const char *script, const char *search,
 		  struct program *out, struct refusal *r)
 {
 	struct program p = { .path = NULL };
-	size_t n = count(argv), at = 0;
 	bool done = false;
 	int error;
 
-	p.path = locate(m, argv[0], search, &error);
+	p.path = locate(m, name, search, &error);
 	if (!p.path)
-		return refuse_program(r, error, argv[0], strchr(argv[0], '/') ? NULL : "sought in PATH");
-	p.argv = MEMORY_ARRAY(m, n + 2, char *);
-	p.argv[at++] = argv[0];
-	if (script)
-		p.argv[at++] = (char *)script;
-	memcpy(p.argv + at, argv + 1, (n - 1) * sizeof *argv);
+		return refuse_program(r, error, name, strchr(name, '/') ? NULL : "sought in PATH");
+	p.argv = MEMORY_ARRAY(m, 3, char *);
+	p.argv[0] = (char *)name;
+	p.argv[1] = (char *)script;
 	while (!done)
 		if (!examine(m, &p, search, &done, r))
 			return false;
 	*out = p;
 	return true;
+}
+
+char **program_arguments(struct memory *m, const struct program *p, char *const *argv)
+{
+	size_t before = count(p->argv), n = count(argv);
+	char **out = MEMORY_ARRAY(m, before + n + 1, char *);
+
+	memcpy(out, p->argv, before * sizeof *out);
+	if (!p->nscripts)
+		out[0] = argv[0]; /* a script is named by its path, as the kernel does it */
+	memcpy(out + before, argv + 1, (n - 1) * sizeof *out);
+	return out;
 }
 
 bool program_is_privileged(const char *path)

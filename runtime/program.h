@@ -17,15 +17,17 @@ struct program {
 	const char *loader; /* its ELF interpreter, NULL if it is static */
 	const char *script[PROGRAM_SCRIPTS_MAX]; /* what led to it by a #! line, and so must be readable */
 	size_t nscripts;
-	char **argv;
+	char **argv; /* its beginning: what precedes the caller's own arguments */
 };
 
 /*
- * `argv` is PROGRAM and its arguments; a `script`, if not NULL, goes between them.  `search` is the caller's
- * PATH, or NULL.
+ * `name` is PROGRAM; a `script`, if not NULL, is its first argument.  `search` is the caller's PATH, or NULL.
  */
-bool program_find(struct memory *m, char *const *argv, const char *script, const char *search,
+bool program_find(struct memory *m, const char *name, const char *script, const char *search,
 		  struct program *out, struct refusal *r);
+
+/* All arguments: `argv` is what the tool is called by and the caller's arguments. */
+char **program_arguments(struct memory *m, const struct program *p, char *const *argv);
 
 /* True if executing the file would change identity or capabilities: set-id bits, file capabilities. */
 bool program_is_privileged(const char *path);

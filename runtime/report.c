@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static void fill(struct refusal *r, enum cave_code code, const char *format, va_list ap)
 {
@@ -45,34 +44,4 @@ bool refuse_program(struct refusal *r, int error, const char *program, const cha
 		     why ? why : "");
 	r->status = absent ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 	return false;
-}
-
-/* Nothing can be done where standard error does not take the message. */
-static void print(const char *line, int n, size_t max)
-{
-	size_t size = (size_t)n < max ? (size_t)n : max - 1;
-
-	if (write(STDERR_FILENO, line, size) < 0)
-		return;
-}
-
-void report_refusal(const struct refusal *r)
-{
-	char line[sizeof r->text + 128];
-
-	print(line,
-	      snprintf(line, sizeof line, "caverun: error: %s [%s]\n", r->text, cave_code_name(r->code)),
-	      sizeof line);
-}
-
-void report_note(const char *format, ...)
-{
-	char line[1024] = "caverun: ";
-	int n = (int)strlen(line);
-	va_list ap;
-
-	va_start(ap, format);
-	n += vsnprintf(line + n, sizeof line - (size_t)n, format, ap);
-	va_end(ap);
-	print(line, n, sizeof line);
 }

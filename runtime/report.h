@@ -32,10 +32,4 @@ bool refuse_errno(struct refusal *r, enum cave_code code, int error, const char 
 /* PROGRAM cannot be started: 127 where `error` is ENOENT or ENOTDIR, else 126; `why` may be NULL. */
 bool refuse_program(struct refusal *r, int error, const char *program, const char *why);
 
-/* Prints "caverun: error: … [code]" on standard error, in one write. */
-void report_refusal(const struct refusal *r);
-
-/* Prints a line "caverun: …". */
-void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 #endif

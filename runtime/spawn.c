@@ -22,18 +22,19 @@ enum { STACK = 16384 };
 
 static uint64_t clone_flags(enum child_mode mode)
 {
-	uint64_t flags = CLONE_VM | CLONE_VFORK | K_CLONE_CLEAR_SIGHAND;
+	uint64_t flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | K_CLONE_CLEAR_SIGHAND;
 
 	flags |= mode != CHILD_PLAIN ? CLONE_NEWNS : 0;
 	return flags | (mode == CHILD_USERNS ? CLONE_NEWUSER : 0);
 }
 
-/* One try.  Returns the process id; or, with nothing running, -1, c->step, and c->error or c->signal. */
-static pid_t try(struct child *c, int cgroup, void *stack)
+/* One try.  True if it runs; else c->step, and c->error or c->signal. */
+static bool try(struct child *c, int cgroup, void *stack, struct spawned *out)
 {
+	int pidfd = -1, status = 0;
 	struct k_clone_args args = { .flags = clone_flags(c->mode), .exit_signal = SIGCHLD,
-				     .stack = (uintptr_t)stack, .stack_size = STACK };
-	int status = 0;
+				     .pidfd = (uintptr_t)&pidfd, .stack = (uintptr_t)stack,
+				     .stack_size = STACK };
 	long pid;
 
 	if (cgroup >= 0) {
@@ -45,15 +46,18 @@ static pid_t try(struct child *c, int cgroup, void *stack)
 	pid = arch_clone3(&args, child_run, c);
 	if (pid < 0) {
 		c->error = (int)-pid;
-		return -1;
+		return false;
 	}
-	if (!c->error && c->step == spawn_step_execve)
-		return (pid_t)pid;
+	if (!c->error && c->step == spawn_step_execve) {
+		*out = (struct spawned){ (pid_t)pid, pidfd };
+		return true;
+	}
+	close(pidfd);
 	while (waitpid((pid_t)pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!c->error && WIFSIGNALED(status))
 		c->signal = WTERMSIG(status);
-	return -1;
+	return false;
 }
 
 /* The random value, and what the filter's other patches become under this mode. */
@@ -63,7 +67,7 @@ static bool complete(struct child *c, struct refusal *r)
 
 	if (getrandom(c->values.exec, sizeof c->values.exec, 0) != sizeof c->values.exec)
 		return refuse_errno(r, CAVE_FAILED, errno, "getrandom");
-	c->values.metadata = c->mode != CHILD_PLAIN && !c->plan->descriptors->loose;
+	c->values.metadata = c->mode != CHILD_PLAIN && !c->run->descriptors.loose;
 	c->values.signals = c->plan->landlock_abi >= LL_ABI_SCOPE;
 	memcpy(c->insn, f->insn, f->n * sizeof *f->insn);
 	filter_complete(f, &c->values, c->insn);
@@ -161,26 +165,21 @@ static bool failed(const struct child *c, struct refusal *r)
 	return refuse_errno(r, CAVE_FAILED, c->error, "cannot start the tool; %s", c->step);
 }
 
-static bool start(struct child *c, int cgroup, void *stack, pid_t *out, struct refusal *r)
+static bool start(struct child *c, int cgroup, void *stack, struct spawned *out, struct refusal *r)
 {
-	pid_t pid;
-
-	if (c->plan->descriptors->loose && c->plan->artefact.requires & CAVE_REQUIRE_MOUNTS)
+	if (c->run->descriptors.loose && c->plan->artefact.requires & CAVE_REQUIRE_MOUNTS)
 		return refuse(r, CAVE_FAILED,
 			      "the policy allows calls that change a file's mode, owner or times, and a file that is "
 			      "given to the tool for reading lies outside its mounts: give it by a pipe");
 	if (!complete(c, r))
 		return false;
-	pid = try(c, cgroup, stack);
-	if (pid < 0 && is_namespace_failure(c)) {
-		if (!fall_back(c, r) || !complete(c, r))
-			return false;
-		pid = try(c, cgroup, stack);
-	}
-	if (pid < 0)
+	if (try(c, cgroup, stack, out))
+		return true;
+	if (!is_namespace_failure(c))
 		return failed(c, r);
-	*out = pid;
-	return true;
+	if (!fall_back(c, r) || !complete(c, r))
+		return false;
+	return try(c, cgroup, stack, out) || failed(c, r);
 }
 
 /* A change of user in the child, which shares our memory, has made it undumpable: not what we asked for. */
@@ -194,7 +193,7 @@ static void restore_dumpable(int dumpable)
  * The child's stack, the filter and the descriptors of the write grants are on ours, which stands still under
  * the child; they are too short-lived to be worth a mapping.
  */
-static bool start_on_stack(struct child *c, int cgroup, pid_t *out, struct refusal *r)
+static bool start_on_stack(struct child *c, int cgroup, struct spawned *out, struct refusal *r)
 {
 	struct sock_filter insn[BPF_MAXINSNS];
 	int tree[ARTEFACT_FILES_MAX];
@@ -205,10 +204,11 @@ static bool start_on_stack(struct child *c, int cgroup, pid_t *out, struct refus
 	return start(c, cgroup, stack, out, r);
 }
 
-bool spawn(const struct plan *plan, int cgroup, const sigset_t *mask, pid_t *out, struct refusal *r)
+bool spawn(const struct run *run, int cgroup, struct spawned *out, struct refusal *r)
 {
-	struct child c = { .plan = plan, .mode = has_capability(CAP_SYS_ADMIN) ? CHILD_MOUNTS : CHILD_USERNS,
-			   .mask = *mask, .parent = getpid(), .uid = geteuid(), .gid = getegid() };
+	const struct plan *plan = run->plan;
+	struct child c = { .plan = plan, .run = run, .mode = has_capability(CAP_SYS_ADMIN) ? CHILD_MOUNTS : CHILD_USERNS,
+			   .parent = getpid(), .uid = geteuid(), .gid = getegid() };
 	int dumpable = plan->user ? prctl(PR_GET_DUMPABLE) : 0;
 	bool ok;
 

@@ -6,13 +6,18 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include "runtime/plan.h"
+#include "runtime/run.h"
+
+struct spawned {
+	pid_t pid;
+	int pidfd;
+};
 
 /*
- * Starts the tool of `plan`, in the cgroup behind the descriptor `cgroup` unless that is -1.  All signals of
- * the caller must be blocked; `mask` is what the tool gets as its mask.  The calling thread must last as long
- * as the tool: when it ends, the tool is killed.  On failure nothing runs and *out is untouched.
+ * Starts the tool of `run`, in the cgroup behind the descriptor `cgroup` unless that is -1.  All signals of
+ * the caller must be blocked.  The calling thread must last as long as the tool: when it ends, the tool is killed.
+ * On failure nothing runs and *out is untouched.  Takes no memory.
  */
-bool spawn(const struct plan *plan, int cgroup, const sigset_t *mask, pid_t *out, struct refusal *r);
+bool spawn(const struct run *run, int cgroup, struct spawned *out, struct refusal *r);
 
 #endif

@@ -179,7 +179,7 @@ static long enter_directory(struct child *c)
  */
 static long reopen_devices(struct child *c)
 {
-	const struct descriptors *d = c->plan->descriptors;
+	const struct descriptors *d = &c->run->descriptors;
 	long error = 0;
 
 	for (size_t i = 0; i < d->nreopened && c->mode != CHILD_PLAIN && !error; i++) {
@@ -291,17 +291,43 @@ static long die_with_parent(struct child *c)
 
 /* --- what it inherits ----------------------------------------------------------------------------- */
 
+/*
+ * Before the devices are opened anew, under these numbers.  One of 0 to 2 that becomes another of them must not be
+ * overwritten before its turn.  The flag close-on-exec is not copied.
+ */
+static long place_standard(struct child *c)
+{
+	const int *standard = c->run->descriptors.standard;
+	long from[3], error = 0;
+
+	for (int i = 0; i < 3 && !error; i++) {
+		bool moved = standard[i] < 3 && standard[i] != i;
+
+		from[i] = moved ? SYS3(SYS_fcntl, standard[i], F_DUPFD_CLOEXEC, 3) : standard[i];
+		error = from[i] < 0 ? from[i] : 0;
+	}
+	for (int i = 0; i < 3 && !error; i++) {
+		long fd = from[i] == i ? SYS3(SYS_fcntl, i, F_SETFD, 0) : SYS3(SYS_dup3, from[i], i, 0);
+
+		error = fd < 0 ? fd : 0;
+	}
+	return error;
+}
+
 /* Everything above 2 closes at execve but what was asked for; the steps after this still need theirs. */
 static long close_descriptors(struct child *c)
 {
+	const struct descriptors *d = &c->run->descriptors;
 	unsigned first = 3;
 	long error = 0;
 
-	for (size_t i = 0; i < c->plan->nkeep && !error; i++) {
-		unsigned kept = (unsigned)c->plan->keep[i];
+	for (size_t i = 0; i < d->nkeep && !error; i++) {
+		unsigned kept = (unsigned)d->keep[i];
 
 		if (kept > first)
 			error = SYS3(SYS_close_range, first, kept - 1, K_CLOSE_RANGE_CLOEXEC);
+		if (!error)
+			error = SYS3(SYS_fcntl, kept, F_SETFD, 0);
 		first = kept + 1;
 	}
 	return error ? error : SYS3(SYS_close_range, first, ~0u, K_CLOSE_RANGE_CLOEXEC);
@@ -310,7 +336,7 @@ static long close_descriptors(struct child *c)
 /* The handlers are gone by CLONE_CLEAR_SIGHAND: from here a signal can end the child, and shall. */
 static long restore_signals(struct child *c)
 {
-	return SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &c->mask, NULL, 8);
+	return SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &c->run->mask, NULL, 8);
 }
 
 /* The last step but one: it would refuse those before it. */
@@ -328,7 +354,7 @@ static long execute(struct child *c)
 {
 	const uint64_t *word = c->values.exec;
 
-	return SYS6(SYS_execve, c->plan->program.path, c->plan->program.argv, c->plan->env, word[0],
+	return SYS6(SYS_execve, c->plan->program.path, c->run->argv, c->run->env, word[0],
 		    word[1], word[2]);
 }
 
@@ -348,6 +374,7 @@ static const struct {
 	{ spawn_step_mounts, make_read_only },
 	{ spawn_step_attach, attach_trees },
 	{ "entering its directory", enter_directory },
+	{ "placing its standard descriptors", place_standard },
 	{ "opening its devices anew", reopen_devices },
 	{ "changing the user", change_user },
 	{ "no_new_privs", set_no_new_privs },

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "runtime/filter.h"
-#include "runtime/plan.h"
+#include "runtime/run.h"
 
 enum child_mode {
 	CHILD_PLAIN, /* no mount namespace */
@@ -22,8 +22,8 @@ enum child_mode {
  */
 struct child {
 	const struct plan *plan;
+	const struct run *run;
 	enum child_mode mode;
-	sigset_t mask;
 	pid_t parent;
 	uid_t uid;
 	gid_t gid;

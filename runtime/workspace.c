@@ -28,10 +28,11 @@ bool workspace_open(struct memory *m, const char *dir, struct workspace *out, st
 {
 	struct workspace w = { .parent = -1 };
 
-	w.fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	w.fd = memory_hold(m, open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (w.fd < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot open the workspace %s", dir);
 	w.path = path_of(m, w.fd);
+	memory_let_go(m, w.fd);
 	if (!w.path) {
 		close(w.fd);
 		return refuse(r, CAVE_FAILED, "the workspace %s has no path that can be known", dir);
@@ -74,19 +75,20 @@ bool workspace_make(struct memory *m, const char *tmpdir, const struct user *own
 	const char *in;
 	int error;
 
-	w.parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	w.parent = memory_hold(m, open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (w.parent < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot make a workspace in %s", dir);
 	in = path_of(m, w.parent);
 	/* From where the folder is made until *out has it, no memory is taken: what would remove it if there is none? */
 	error = in ? make_in(m, w.parent, in, &w.path, &w.name) : ENOENT;
+	memory_let_go(m, w.parent);
 	if (error) {
 		close(w.parent);
 		return refuse_errno(r, CAVE_FAILED, error, "cannot make a workspace in %s", dir);
 	}
 	error = open_fresh(&w, owner);
 	if (error) {
-		workspace_close(&w);
+		workspace_close(&w, NULL);
 		return refuse_errno(r, CAVE_FAILED, error, "cannot use the workspace made in %s", dir);
 	}
 	*out = w;
@@ -189,9 +191,10 @@ static size_t empty_pass(int top, unsigned *moved)
 	return done;
 }
 
-void workspace_close(struct workspace *w)
+bool workspace_close(struct workspace *w, struct refusal *r)
 {
 	unsigned moved = 0;
+	bool ok = true;
 	int error;
 
 	if (w->parent >= 0 && w->name) {
@@ -200,12 +203,14 @@ void workspace_close(struct workspace *w)
 		while ((error = unlinkat(w->parent, w->name, AT_REMOVEDIR) ? errno : 0) && w->fd >= 0 &&
 		       empty_pass(w->fd, &moved))
 			;
-		if (error && error != ENOENT)
-			report_note("the workspace %s is left behind: %s (errno %d)\n",
-				    w->path ? w->path : w->name, strerror(error), error);
+		ok = !error || error == ENOENT;
+		if (!ok && r)
+			refuse_errno(r, CAVE_FAILED, error, "the workspace %s is left behind",
+				     w->path ? w->path : w->name);
 		close(w->parent);
 	}
 	if (w->path || w->name)
 		close(w->fd);
 	*w = (struct workspace){ .fd = -1, .parent = -1 };
+	return ok;
 }

@@ -21,8 +21,11 @@ bool workspace_open(struct memory *m, const char *dir, struct workspace *out, st
 bool workspace_make(struct memory *m, const char *tmpdir, const struct user *owner, struct workspace *out,
 		    struct refusal *r);
 
-/* Removes a fresh one with all that is in it, following no link; closes either kind. */
-void workspace_close(struct workspace *w);
+/*
+ * Removes a fresh one with all that is in it, following no link; closes either kind.  False, with *r if that is not
+ * NULL, where something is left.
+ */
+bool workspace_close(struct workspace *w, struct refusal *r);
 
 /* The path of an open descriptor as the kernel knows it; NULL if it has none. */
 char *path_of(struct memory *m, int fd);

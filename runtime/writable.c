@@ -29,7 +29,7 @@ static const char *kernel_mount(const struct mounts *mounts, const char *path)
 
 const char *artefact_path(struct preparation *p)
 {
-	char *path = path_of(p->memory, p->request->artefact_fd);
+	char *path = p->request->artefact_fd < 0 ? NULL : path_of(p->memory, p->request->artefact_fd);
 	struct stat st, named;
 
 	if (!path || fstat(p->request->artefact_fd, &st) || stat(path, &named))
@@ -45,6 +45,8 @@ static bool covers_artefact(struct preparation *p, const struct grant *g, const 
 	const char *path;
 	struct stat st;
 
+	if (fd < 0)
+		return false; /* only in memory, where nobody can reach it */
 	if (fstat(fd, &st) || (st.st_dev == g->st.st_dev && st.st_ino == g->st.st_ino))
 		return true;
 	if (!S_ISDIR(g->st.st_mode) || !st.st_nlink)

@@ -9,7 +9,8 @@ fi
 need_root
 
 mkdir "$work/w" "$work/bin"
-cp "$caverun" "$build/cave-load" "$probe" "$work/bin"
+cp "$caverun" "$build/cave-load" "$work/bin"
+cp "$probe" "$work/bin/probe"
 compile plain "$work/plain.bpf" <<'END_OF_PROFILE'
 profile plain { }
 END_OF_PROFILE

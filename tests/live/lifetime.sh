@@ -11,7 +11,8 @@ need_root
 
 bin=$work/bin
 mkdir "$bin" "$work/w"
-cp "$caverun" "$build/cave-load" "$probe" "$bin"
+cp "$caverun" "$build/cave-load" "$bin"
+cp "$probe" "$bin/probe"
 chmod -R go+rX "$bin"
 chmod 777 "$work/w"
 compile p "$work/p.bpf" <<'END'

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What the functions of cave.h share: how they begin and how they fail. */
+#ifndef CAVE_RUNTIME_API_H
+#define CAVE_RUNTIME_API_H
+
+#include "cave.h"
+#include "runtime/memory.h"
+#include "runtime/plan.h"
+#include "runtime/report.h"
+#include "runtime/spawner.h"
+
+struct cave_prepared {
+	struct memory memory; /* holds this as well */
+	const struct cave_policy *policy;
+	struct cave_options options; /* its strings are copies */
+	struct plan plan;
+	bool fresh; /* the plan has been checked and not made: each tool makes its own */
+	bool has_spawner;
+	struct spawner spawner;
+};
+
+/* Calls step(of) where memory of `m` is taken; refuses if it runs out.  What was half made is the caller's to undo. */
+bool api_guard(struct memory *m, bool (*step)(void *of, struct refusal *r), void *of, struct refusal *r);
+
+/* A handle of `size` bytes, cleared, in the memory that it begins with; NULL if there is none.  api_free() frees it. */
+void *api_make(size_t size);
+void api_free(void *handle);
+
+/* CAVE_OK, or the code of *r, copied to *error. */
+enum cave_code api_answer(bool ok, const struct refusal *r, struct cave_error *error);
+
+/*
+ * Copies a structure of the caller, who may know fewer fields than we do; refuses one that sets fields that we do not
+ * know.  Each begins with its size.
+ */
+bool api_take(void *to, size_t size, const void *from, const char *what, struct refusal *r);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* cave.h: preparing. */
+#include <string.h>
+
+#include "runtime/api.h"
+
+struct preparing {
+	struct cave_prepared *prepared;
+	struct cave_policy *policy;
+	const struct cave_options *options;
+};
+
+static void copy(struct memory *m, const char **string)
+{
+	if (*string)
+		*string = memory_string(m, *string, strlen(*string));
+}
+
+static bool take_options(struct preparing *p, struct refusal *r)
+{
+	struct cave_options *o = &p->prepared->options;
+	const char **strings[] = { &o->program, &o->search, &o->script, &o->workspace,
+				   &o->tmpdir,	&o->directory, &o->user, &o->loader,   &o->config };
+
+	if (!api_take(o, sizeof *o, p->options, "struct cave_options", r))
+		return false;
+	if (!o->program || !*o->program)
+		return refuse(r, CAVE_FAILED, "no program");
+	for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+		copy(&p->prepared->memory, strings[i]);
+	return true;
+}
+
+/* After the built-in rules, before anything is made. */
+static bool ask_host(const struct preparing *p, struct refusal *r)
+{
+	const struct cave_options *o = &p->prepared->options;
+	char why[CAVE_ERROR_TEXT] = "";
+	enum cave_code code = o->accept ? o->accept(o->context, p->policy, why) : CAVE_OK;
+
+	why[sizeof why - 1] = 0;
+	return code == CAVE_OK || refuse(r, code, "%s", *why ? why : "the host does not accept the policy");
+}
+
+static bool prepare(void *of, struct refusal *r)
+{
+	struct preparing *p = of;
+	struct cave_prepared *prepared = p->prepared;
+
+	prepared->policy = p->policy;
+	if (!take_options(p, r) || !plan_check(&prepared->plan, &prepared->options, r) || !ask_host(p, r))
+		return false;
+	prepared->fresh = plan_is_fresh(p->policy, &prepared->options);
+	return prepared->fresh || plan_make(&prepared->plan, p->policy, &prepared->options, r);
+}
+
+enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_options *options,
+			    struct cave_prepared **out, struct cave_error *error)
+{
+	struct preparing p = { api_make(sizeof *p.prepared), policy, options };
+	struct refusal r;
+	bool ok;
+
+	if (!p.prepared) {
+		ok = refuse(&r, CAVE_FAILED, "out of memory");
+		return api_answer(ok, &r, error);
+	}
+	plan_init(&p.prepared->plan, &p.prepared->memory, policy);
+	ok = api_guard(&p.prepared->memory, prepare, &p, &r);
+	if (ok && spawner_init(&p.prepared->spawner))
+		ok = refuse(&r, CAVE_FAILED, "out of memory");
+	p.prepared->has_spawner = ok;
+	if (ok)
+		*out = p.prepared;
+	else
+		cave_prepared_free(p.prepared);
+	return api_answer(ok, &r, error);
+}
+
+void cave_prepared_free(struct cave_prepared *prepared)
+{
+	if (!prepared)
+		return;
+	if (prepared->has_spawner)
+		spawner_end(&prepared->spawner);
+	plan_close(&prepared->plan, NULL);
+	api_free(prepared);
+}
+
+const char *cave_prepared_script(const struct cave_prepared *prepared, size_t i)
+{
+	return i < prepared->plan.program.nscripts ? prepared->plan.program.script[i] : NULL;
+}

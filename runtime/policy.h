@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* An artefact that has been read and checked: what everything else takes const. */
+#ifndef CAVE_RUNTIME_POLICY_H
+#define CAVE_RUNTIME_POLICY_H
+
+#include "bpf/artefact.h"
+#include "runtime/memory.h"
+#include "runtime/report.h"
+
+struct cave_policy {
+	struct memory memory; /* holds the copy that counts, and this */
+	struct artefact artefact;
+	char name[ARTEFACT_NAME_MAX + 1];
+	int fd; /* the file, to see where it lies; -1: it is none */
+};
+
+/* Read through `fd`, which is kept as p->fd if all goes well, and else stays the caller's.  `path` is for messages. */
+bool policy_read(struct cave_policy *p, int fd, const char *path, struct refusal *r);
+
+/* From a copy of `size` bytes at `data`. */
+bool policy_copy(struct cave_policy *p, const void *data, size_t size, struct refusal *r);
+
+/* Closes and frees what it holds, and so *p, which lies in its own memory. */
+void policy_close(struct cave_policy *p);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/spawner.h"
+
+#include <errno.h>
+#include <signal.h>
+
+enum { STACK = 512 << 10 }; /* spawn() keeps the filter and the child's stack on its own */
+
+/* On the stack of who waits for it. */
+struct spawner_job {
+	void (*run)(void *);
+	void *job;
+	struct spawner_job *next;
+	bool done;
+};
+
+static struct spawner_job *take(struct spawner *s)
+{
+	struct spawner_job *job;
+
+	while (!s->first && !s->end)
+		pthread_cond_wait(&s->wake, &s->lock);
+	job = s->first;
+	if (job) {
+		s->first = job->next;
+		if (!s->first)
+			s->last = &s->first;
+	}
+	return job;
+}
+
+static void *serve(void *of)
+{
+	struct spawner *s = of;
+	struct spawner_job *job;
+
+	pthread_mutex_lock(&s->lock);
+	while ((job = take(s))) {
+		pthread_mutex_unlock(&s->lock);
+		job->run(job->job);
+		pthread_mutex_lock(&s->lock);
+		job->done = true;
+		pthread_cond_broadcast(&s->done);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+int spawner_init(struct spawner *s)
+{
+	int error = pthread_mutex_init(&s->lock, NULL);
+
+	s->first = NULL;
+	s->last = &s->first;
+	s->running = s->end = false;
+	if (!error)
+		error = pthread_cond_init(&s->wake, NULL);
+	return error ? error : pthread_cond_init(&s->done, NULL);
+}
+
+/* The host's handlers must not run in a thread that it does not know. */
+static int start(struct spawner *s)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int error = pthread_attr_init(&attributes);
+
+	if (error)
+		return error;
+	pthread_attr_setstacksize(&attributes, STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&s->thread, &attributes, serve, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	s->running = !error;
+	return error;
+}
+
+int spawner_call(struct spawner *s, void (*run)(void *), void *job)
+{
+	struct spawner_job mine = { .run = run, .job = job };
+	int error;
+
+	pthread_mutex_lock(&s->lock);
+	error = s->running ? 0 : start(s);
+	if (!error) {
+		*s->last = &mine;
+		s->last = &mine.next;
+		pthread_cond_signal(&s->wake);
+		while (!mine.done)
+			pthread_cond_wait(&s->done, &s->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return error;
+}
+
+void spawner_end(struct spawner *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->end = true;
+	pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+	if (s->running)
+		pthread_join(s->thread, NULL);
+	pthread_cond_destroy(&s->done);
+	pthread_cond_destroy(&s->wake);
+	pthread_mutex_destroy(&s->lock);
+}
