@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * expect { allow|deny syscall NAME(args) }: the emitted filter is run on every input that can be told apart, and each
- * answer must be the one expected.  Without arguments the expectation is about all of them.
+ * expect { allow|deny syscall NAME(args) }: the emitted filter is followed for every input that satisfies the
+ * condition, and each answer must be the one expected.  Without arguments the expectation is about all of them.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "compiler/syscalls.h"
 #include "compiler/syscalls_condition.h"
-#include "compiler/syscalls_points.h"
+#include "compiler/syscalls_regions.h"
 
 static const struct span nowhere;
 
@@ -66,54 +66,68 @@ void syscalls_check_expectation(struct diags *d, const struct policy *p, const s
 						 &alt);
 }
 
-/* --- running ------------------------------------------------------------------------------------------ */
+/* --- judging ------------------------------------------------------------------------------------------ */
 
-struct expected {
-	const struct filter_view *filter;
-	struct alternatives when;
-	bool allowed;
-	uint32_t *answer; /* of what was judged last */
-	uint32_t *words; /* that it depended on */
-	bool *met; /* some arguments satisfy the condition */
+/* The alternatives of a condition, as clauses that say nothing else. */
+struct condition {
+	struct sys_clause *clause;
+	size_t n;
 };
 
-static bool concerned(const struct expected *x, const struct seccomp_data *data, uint32_t *looked)
-{
-	for (size_t i = 0; i < x->when.n; i++) {
-		bool all = true;
+struct expected {
+	struct condition when;
+	bool allowed;
+	uint32_t answer; /* of the filter, for the region at hand */
+	uint32_t words; /* that it depends on */
+	bool met; /* some arguments satisfy the condition */
+	struct seccomp_data input; /* that is not answered as expected */
+};
 
-		for (size_t j = 0; all && j < x->when.item[i].n; j++)
-			all = test_holds(&x->when.item[i].test[j], data, looked);
-		if (all)
-			return true;
-	}
-	return false;
+static bool allows(uint32_t answer)
+{
+	return answer == SECCOMP_RET_ALLOW || answer == SECCOMP_RET_LOG;
+}
+
+/* What depends on the host is neither. */
+static bool refuses(uint32_t answer)
+{
+	return !allows(answer) && answer != SAMPLE_METADATA && answer != SAMPLE_SIGNAL;
 }
 
 /* The runtime's own start of the tool: no affair of the profile's. */
-static bool is_own_exec(const struct seccomp_data *data)
+static bool is_own_exec(const struct region *r)
 {
-	for (unsigned i = 0; i < 3; i++)
-		if (data->args[3 + i] != ((uint64_t)sample_token[2 * i + 1] << 32 | sample_token[2 * i]))
+	for (unsigned i = 0; i < TOKEN_WORDS; i++) {
+		uint32_t lo, hi;
+
+		if (!region_bounds(r, WORD_TOKEN + i, UINT32_MAX, &lo, &hi) || lo != hi || lo != sample_token[i])
 			return false;
+	}
 	return true;
 }
 
-static bool judge(const void *context, const struct seccomp_data *data, uint32_t *looked)
+/* The arguments of the region satisfy the condition if `concerned`. */
+static bool judge(struct judge *j, const struct sys_clause *concerned)
 {
-	const struct expected *x = context;
-	uint32_t seen = 0;
+	struct expected *x = j->context;
+	bool good = x->allowed ? allows(x->answer) : refuses(x->answer) || is_own_exec(&j->region);
+	enum found found;
 
-	if (!concerned(x, data, looked))
+	if (!concerned || (good && x->met))
 		return true;
-	*x->met = true;
-	*x->answer = cbpf_run_words(x->filter->insn, x->filter->n, data, &seen);
-	*looked |= seen;
-	*x->words = seen;
-	if (*x->answer == SECCOMP_RET_ALLOW || *x->answer == SECCOMP_RET_LOG)
-		return x->allowed || is_own_exec(data);
-	/* What depends on the host is neither. */
-	return !x->allowed && *x->answer != SAMPLE_METADATA && *x->answer != SAMPLE_SIGNAL;
+	found = region_input(&j->region, &x->input);
+	j->too_many |= found == FOUND_TOO_MANY;
+	x->met |= found == FOUND;
+	return !j->too_many && (good || found == FOUND_NONE);
+}
+
+static bool judge_answer(struct judge *j, uint32_t answer, uint32_t words)
+{
+	struct expected *x = j->context;
+
+	x->answer = answer;
+	x->words = words;
+	return judge_clauses(j, x->when.clause, x->when.n);
 }
 
 static const char *answer_text(struct arena *a, uint32_t answer)
@@ -146,50 +160,57 @@ static const char *arguments_text(struct arena *a, const char *call, const struc
 	return *text ? text : "any arguments";
 }
 
-static void failed(struct diags *d, const struct node *expectation, const char *arch, const struct explorer *e,
-		   const struct expected *x)
+static void failed(struct diags *d, const struct node *expectation, const char *arch, const struct expected *x)
 {
 	const char *call = subject_of(expectation)->text;
 	struct arena *a = d->sources->arena;
-	struct diag *error;
+	struct diag *error = diag_error(d, CAVE_EXPECTATION_FAILED, expectation->at, "the %s filter does not keep this",
+					arch);
 
-	if (e->too_many) {
-		diag_error(d, CAVE_UNSUPPORTED, expectation->at, "this takes too many values of %s to be checked", call);
-		return;
-	}
-	error = diag_error(d, CAVE_EXPECTATION_FAILED, expectation->at, "the %s filter does not keep this", arch);
-	diag_note(d, error, nowhere, "%s with %s %s", call, arguments_text(a, call, &e->data, *x->words),
-		  answer_text(a, *x->answer));
+	diag_note(d, error, nowhere, "%s with %s %s", call, arguments_text(a, call, &x->input, x->words),
+		  answer_text(a, x->answer));
+}
+
+static struct condition condition_clauses(struct diags *d, struct arena *a, const struct node *subject,
+					  enum sys_arch arch)
+{
+	struct alternatives when = { &(struct alternative){ NULL, 0 }, 1 };
+	struct condition c = { NULL, 0 };
+
+	/* It was checked before: this does not fail. */
+	if (condition_of(subject))
+		condition_resolve(d, a, arch, subject->text, condition_of(subject), false, &when);
+	c.clause = ARENA_ARRAY(a, when.n + 1, struct sys_clause);
+	for (; c.n < when.n; c.n++)
+		c.clause[c.n] = (struct sys_clause){ .test = when.item[c.n].test, .ntests = when.item[c.n].n };
+	return c;
 }
 
 static bool expect_on(struct diags *d, const struct node *expectation, enum sys_arch arch, uint32_t nr,
 		      const struct filter_program *filter)
 {
-	static const struct alternative always = { NULL, 0 };
 	const struct node *subject = subject_of(expectation);
 	struct arena arena = { NULL };
-	struct marks marks[WORDS] = { 0 };
-	uint32_t answer = 0, words = 0;
-	bool met = false, holds;
 	struct filter_view view;
-	struct expected x = { &view, { &always, 1 }, strcmp(expectation->text, "allow") == 0, &answer, &words, &met };
-	struct explorer e = { .filter = &view, .judge = judge, .context = &x };
+	struct expected x = { .allowed = strcmp(expectation->text, "allow") == 0 };
+	struct judge j = { .filter = &view, .context = &x, .answered = judge_answer, .decided = judge };
+	struct fact number, of;
+	bool holds;
 
-	/* The filter was proved and the condition was checked: neither fails. */
-	filter_view(&arena, sys_arch_audit(arch), filter, &view);
-	if (condition_of(subject))
-		condition_resolve(d, &arena, arch, subject->text, condition_of(subject), false, &x.when);
-	for (size_t i = 0; i < x.when.n; i++)
-		for (size_t j = 0; j < x.when.item[i].n; j++)
-			points_of_test(&view, &x.when.item[i].test[j], marks);
-	points_of_filter(&view, nr, marks);
-	holds = explore(&e, nr, marks);
-	if (!holds)
-		failed(d, expectation, sys_arch_name(arch), &e, &x);
-	else if (!met)
+	filter_view(&arena, filter, &view); /* it was proved */
+	x.when = condition_clauses(d, &arena, subject, arch);
+	region_narrow(&j.region, WORD_NUMBER, UINT32_MAX, nr, nr, &number);
+	region_narrow(&j.region, WORD_ARCH, UINT32_MAX, sys_arch_audit(arch), sys_arch_audit(arch), &of);
+	holds = judge_filter(&j);
+	if (j.too_many)
+		diag_error(d, CAVE_UNSUPPORTED, expectation->at, "this takes too many values of %s to be checked",
+			   subject->text);
+	else if (!holds)
+		failed(d, expectation, sys_arch_name(arch), &x);
+	else if (!x.met)
 		diag_error(d, CAVE_EXPECTATION_FAILED, expectation->at, "no arguments of %s satisfy this", subject->text);
 	arena_free(&arena);
-	return holds && met;
+	return holds && x.met;
 }
 
 bool syscalls_expect(struct diags *d, const struct policy *p, const struct filter_program filter[SYS_ARCHES])

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The proof of a filter: it is run on every number and on every boundary of every argument that the
- * rules mention, and each answer is compared with the clauses read directly.  Nothing here knows
- * how the filter was made.
+ * The proof of a filter.  It is followed for every input there is, by sets that get one answer (see
+ * compiler/syscalls_regions.h); for each set the rules are read directly, parted further where they tell its inputs
+ * apart, and the two answers are compared.  A difference is shown with an input that has it, on which the filter is run
+ * by the interpreter.  Nothing here knows how the filter was made.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <linux/audit.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "bpf/vm.h"
 #include "compiler/syscalls.h"
 #include "compiler/syscalls_data.h"
-#include "compiler/syscalls_points.h"
+#include "compiler/syscalls_regions.h"
 
 static const struct span nowhere;
 
@@ -23,79 +19,12 @@ struct proof {
 	struct arena *arena;
 	const struct sys_rules *rules;
 	struct filter_view filter;
+	/* Of the set that is judged: */
+	const struct sys_call *call; /* NULL: no number of the table */
+	uint32_t answer; /* the filter's */
 };
 
-/* --- the policy, read directly ---------------------------------------------------------------- */
-
-static bool clause_matches(const struct sys_clause *c, const struct seccomp_data *data, uint32_t *looked)
-{
-	for (size_t i = 0; i < c->ntests; i++)
-		if (!test_holds(&c->test[i], data, looked))
-			return false;
-	return true;
-}
-
-static bool token_given(const struct seccomp_data *data)
-{
-	for (unsigned i = 0; i < 3; i++)
-		if (data->args[3 + i] !=
-		    ((uint64_t)sample_token[2 * i + 1] << 32 | sample_token[2 * i]))
-			return false;
-	return true;
-}
-
-/* True if `a` decides although `b` matches too: see bpf/sysrules.h. */
-static bool beats(struct sys_result a, struct sys_result b)
-{
-	static const int rank[] = {
-		[SYS_KILL] = 0,	     [SYS_ERRNO] = 1,	       [SYS_ALLOW_LOGGED] = 2,
-		[SYS_ALLOW] = 3,     [SYS_GUARD_METADATA] = 4, [SYS_GUARD_SIGNAL] = 5,
-		[SYS_EXEC_ONCE] = 6,
-	};
-
-	if (rank[a.action] != rank[b.action])
-		return rank[a.action] < rank[b.action];
-	return a.action == SYS_ERRNO && a.error < b.error;
-}
-
-static uint32_t answer_of(const struct proof *p, struct sys_result r,
-			  const struct seccomp_data *data)
-{
-	switch (r.action) {
-	case SYS_ALLOW: return SECCOMP_RET_ALLOW;
-	case SYS_ALLOW_LOGGED: return SECCOMP_RET_LOG;
-	case SYS_GUARD_METADATA: return SAMPLE_METADATA;
-	case SYS_GUARD_SIGNAL: return SAMPLE_SIGNAL;
-	case SYS_EXEC_ONCE:
-		return token_given(data) ? SECCOMP_RET_ALLOW
-					 : answer_of(p, p->rules->refused, data);
-	case SYS_ERRNO: return SECCOMP_RET_ERRNO | r.error;
-	case SYS_KILL: break;
-	}
-	return SECCOMP_RET_KILL_PROCESS;
-}
-
-/*
- * What the policy says; `call` is the entry of data->nr, or NULL.  Adds to *looked the words of arguments that it
- * depends on.
- */
-static uint32_t policy_answer(const struct proof *p, const struct sys_call *call,
-			      const struct seccomp_data *data, uint32_t *looked)
-{
-	const struct sys_clause *best = NULL;
-
-	if (data->arch != p->rules->arch)
-		return SECCOMP_RET_KILL_PROCESS;
-	if (!call)
-		return answer_of(p, p->rules->unknown, data);
-	for (size_t i = 0; i < call->nclauses; i++)
-		if (clause_matches(&call->clause[i], data, looked) &&
-		    (!best || beats(call->clause[i].result, best->result)))
-			best = &call->clause[i];
-	return answer_of(p, best ? best->result : p->rules->refused, data);
-}
-
-/* --- comparing -------------------------------------------------------------------------------- */
+/* --- differences ------------------------------------------------------------------------------ */
 
 static const char *answer_name(struct arena *a, uint32_t answer)
 {
@@ -109,189 +38,202 @@ static const char *answer_name(struct arena *a, uint32_t answer)
 	}
 }
 
-static bool report(const struct proof *p, const struct sys_call *call,
-		   const struct seccomp_data *data, uint32_t expected, uint32_t got)
+static void note_input(const struct proof *p, struct diag *e, const struct seccomp_data *data)
 {
+	diag_note(p->diags, e, nowhere,
+		  "call %d%s%s%s of architecture 0x%08" PRIx32
+		  " (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx)",
+		  data->nr, p->call ? " (" : "", p->call ? p->call->name : "", p->call ? ")" : "", data->arch,
+		  (unsigned long long)data->args[0], (unsigned long long)data->args[1],
+		  (unsigned long long)data->args[2], (unsigned long long)data->args[3],
+		  (unsigned long long)data->args[4], (unsigned long long)data->args[5]);
+}
+
+static bool report_answer(const struct proof *p, const struct seccomp_data *data, uint32_t expected)
+{
+	uint32_t run = cbpf_run(p->filter.insn, p->filter.n, data, NULL);
 	struct diag *e =
 		diag_error(p->diags, CAVE_PROOF_FAILED, nowhere,
 			   "the %s filter does not do what the policy says", p->rules->arch_name);
 
-	diag_note(p->diags, e, nowhere,
-		  "call %d%s%s%s of architecture 0x%08" PRIx32
-		  " (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx)",
-		  data->nr, call ? " (" : "", call ? call->name : "", call ? ")" : "", data->arch,
-		  (unsigned long long)data->args[0], (unsigned long long)data->args[1],
-		  (unsigned long long)data->args[2], (unsigned long long)data->args[3],
-		  (unsigned long long)data->args[4], (unsigned long long)data->args[5]);
+	note_input(p, e, data);
 	diag_note(p->diags, e, nowhere, "the policy: %s; the filter: %s",
-		  answer_name(p->arena, expected), answer_name(p->arena, got));
+		  answer_name(p->arena, expected), answer_name(p->arena, p->answer));
+	if (run != p->answer)
+		diag_note(p->diags, e, nowhere, "but run on it, the filter gives: %s", answer_name(p->arena, run));
 	return false;
 }
 
-enum { WORD_OF_ARCH = 1u << 1, WORDS_OF_NUMBER = 1u << 0 | WORD_OF_ARCH };
-
-/*
- * The words that the decision on `call` may depend on.  That the filter looks at no other proves
- * its answer for every value of the rest, and lets the kernel answer from its bitmap where there
- * are none.
- */
-static uint32_t words_of(const struct sys_call *call)
-{
-	uint32_t words = WORDS_OF_NUMBER;
-
-	for (size_t i = 0; call && i < call->nclauses; i++) {
-		const struct sys_clause *c = &call->clause[i];
-
-		for (size_t j = 0; j < c->ntests; j++)
-			words |= word_of(c->test[j].arg, 0) |
-				 (c->test[j].width == 64 ? word_of(c->test[j].arg, 1) : 0);
-		for (unsigned half = 0; c->result.action == SYS_EXEC_ONCE && half < 6; half++)
-			words |= word_of(3 + half / 2, half % 2);
-	}
-	return words;
-}
-
-static bool looks_elsewhere(const struct proof *p, const struct sys_call *call,
-			    const struct seccomp_data *data)
+static bool report_look(const struct proof *p, const struct seccomp_data *data)
 {
 	struct diag *e =
 		diag_error(p->diags, CAVE_PROOF_FAILED, nowhere,
 			   "the %s filter looks at an argument that the policy does not mention",
 			   p->rules->arch_name);
 
-	diag_note(p->diags, e, nowhere, "call %d%s%s%s", data->nr, call ? " (" : "",
-		  call ? call->name : "", call ? ")" : "");
+	note_input(p, e, data);
 	return false;
 }
 
-/*
- * Runs the filter on one input; `words` are those that it may look at.  Adds to *looked those that it or the policy did
- * look at.
- */
-static bool agree(const struct proof *p, const struct sys_call *call, const struct seccomp_data *data, uint32_t words,
-		  uint32_t *looked)
-{
-	uint32_t seen, expected = policy_answer(p, call, data, looked);
-	uint32_t got = cbpf_run_words(p->filter.insn, p->filter.n, data, &seen);
-
-	*looked |= seen;
-	if (seen & ~words)
-		return looks_elsewhere(p, call, data);
-	return got == expected || report(p, call, data, expected, got);
-}
-
-/* The same, where nothing is to be learned from it. */
-static bool agrees(const struct proof *p, const struct sys_call *call, const struct seccomp_data *data, uint32_t words)
-{
-	uint32_t looked = 0;
-
-	return agree(p, call, data, words, &looked);
-}
-
-/* --- calls ------------------------------------------------------------------------------------ */
-
-static void mark_call(const struct proof *p, const struct sys_call *call, struct marks m[WORDS])
-{
-	for (size_t i = 0; i < call->nclauses; i++)
-		for (size_t j = 0; j < call->clause[i].ntests; j++)
-			points_of_test(&p->filter, &call->clause[i].test[j], m);
-	points_of_filter(&p->filter, call->nr, m);
-}
-
-/* A call on its way through the explorer. */
-struct judged {
-	const struct proof *proof;
-	const struct sys_call *call;
-	uint32_t words;
-};
-
-static bool judge(const void *context, const struct seccomp_data *data, uint32_t *looked)
-{
-	const struct judged *j = context;
-
-	return agree(j->proof, j->call, data, j->words, looked);
-}
-
-static bool too_many(const struct proof *p, const struct sys_call *call)
+static void too_many(const struct proof *p)
 {
 	struct diag *e = diag_error(p->diags, CAVE_UNSUPPORTED, nowhere,
-				    "the conditions on %s combine too many values to be proved", call->name);
+				    "the conditions on %s combine too many values to be proved",
+				    p->call ? p->call->name : "a call");
 
-	for (size_t i = 0; i < call->nclauses; i++)
-		if (call->clause[i].line) {
-			const struct source_line *l = &p->diags->sources->line[call->clause[i].line];
+	for (size_t i = 0; p->call && i < p->call->nclauses; i++)
+		if (p->call->clause[i].line) {
+			const struct source_line *l = &p->diags->sources->line[p->call->clause[i].line];
 
 			diag_note(p->diags, e, nowhere, "one of them is in %s, line %u", l->file, l->number);
 			break;
 		}
 	diag_note(p->diags, e, nowhere, "fewer masks on one argument, or fewer arguments in one condition, make less");
-	return false;
 }
 
-static bool prove_arguments(const struct proof *p, const struct sys_call *call)
+/* True if there is no input in the region after all, so that nothing is wrong. */
+static bool is_empty(struct judge *j, struct seccomp_data *input)
 {
-	struct judged j = { p, call, words_of(call) };
-	struct marks marks[WORDS] = { 0 };
-	struct explorer e = { .filter = &p->filter, .judge = judge, .context = &j };
+	enum found found = region_input(&j->region, input);
 
-	mark_call(p, call, marks);
-	if (explore(&e, call->nr, marks))
+	j->too_many |= found == FOUND_TOO_MANY;
+	return found == FOUND_NONE;
+}
+
+/* --- comparing -------------------------------------------------------------------------------- */
+
+static bool compare(struct judge *j, uint32_t expected)
+{
+	const struct proof *p = j->context;
+	struct seccomp_data input;
+
+	if (p->answer == expected || is_empty(j, &input))
 		return true;
-	return e.too_many ? too_many(p, call) : false;
+	return j->too_many ? false : report_answer(p, &input, expected);
 }
 
-static void set_token(struct seccomp_data *data)
+static uint32_t answer_of(struct sys_result r)
 {
-	for (unsigned half = 0; half < 6; half++)
-		set_word(data, 6 + half, sample_token[half]);
+	switch (r.action) {
+	case SYS_ALLOW: return SECCOMP_RET_ALLOW;
+	case SYS_ALLOW_LOGGED: return SECCOMP_RET_LOG;
+	case SYS_GUARD_METADATA: return SAMPLE_METADATA;
+	case SYS_GUARD_SIGNAL: return SAMPLE_SIGNAL;
+	case SYS_ERRNO: return SECCOMP_RET_ERRNO | r.error;
+	default: return SECCOMP_RET_KILL_PROCESS;
+	}
 }
+
+static bool compare_token(struct judge *j, unsigned half);
+
+static bool compare_token_part(struct judge *j, unsigned half, uint32_t lo, uint32_t hi)
+{
+	const struct proof *p = j->context;
+	unsigned word = WORD_TOKEN + half;
+	struct fact room;
+	bool good;
+
+	if (!region_narrow(&j->region, word, UINT32_MAX, lo, hi, &room))
+		return true;
+	good = lo == hi && lo == sample_token[half] ? compare_token(j, half + 1) :
+						      compare(j, answer_of(p->rules->refused));
+	region_widen(&j->region, word);
+	return good;
+}
+
+/* The first `half` words are those of the random value; allowed with all of them, else refused. */
+static bool compare_token(struct judge *j, unsigned half)
+{
+	uint32_t token, lo, hi;
+
+	if (half == TOKEN_WORDS)
+		return compare(j, SECCOMP_RET_ALLOW);
+	token = sample_token[half];
+	if (!region_bounds(&j->region, WORD_TOKEN + half, UINT32_MAX, &lo, &hi))
+		return true;
+	if (token < lo || token > hi)
+		return compare_token_part(j, half, lo, hi);
+	return compare_token_part(j, half, token, token) &&
+	       (token == lo || compare_token_part(j, half, lo, token - 1)) &&
+	       (token == hi || compare_token_part(j, half, token + 1, hi));
+}
+
+static bool compare_clause(struct judge *j, const struct sys_clause *best)
+{
+	const struct proof *p = j->context;
+	struct sys_result result = best ? best->result : p->rules->refused;
+
+	return result.action == SYS_EXEC_ONCE ? compare_token(j, 0) : compare(j, answer_of(result));
+}
+
+/* --- numbers and architectures ---------------------------------------------------------------- */
+
+enum { WORDS_OF_ARCH = 1u << WORD_ARCH, WORDS_OF_NUMBER = 1u << WORD_NUMBER | WORDS_OF_ARCH };
 
 /*
- * The random value, and whatever is wrong in one word alone: any bit of it, and anything that the
- * filter knows.
+ * The words that the decision on `call` may depend on.  That the filter looks at no other lets the kernel answer from
+ * its bitmap where there are none.
  */
-static bool prove_token(const struct proof *p, const struct sys_call *call)
+static uint32_t words_of(const struct sys_call *call)
 {
-	struct seccomp_data data = { .nr = (int)call->nr, .arch = p->rules->arch };
-	struct marks marks[WORDS] = { 0 };
-	uint32_t words = words_of(call);
+	uint32_t words = WORDS_OF_NUMBER;
 
-	mark_call(p, call, marks);
-	for (unsigned word = 0; word < WORDS; word++) {
-		struct values v = word_values(&p->filter, &marks[word]);
+	for (size_t i = 0; i < call->nclauses; i++) {
+		const struct sys_clause *c = &call->clause[i];
 
-		for (unsigned bit = 0; word >= 6 && bit < 32; bit++)
-			add_value(&p->filter, &v, sample_token[word - 6] ^ 1u << bit);
-		for (size_t i = 0; i < v.n; i++) {
-			set_token(&data);
-			set_word(&data, word, v.item[i]);
-			if (!agrees(p, call, &data, words))
-				return false;
-			set_word(&data, word, 0);
-		}
+		for (size_t j = 0; j < c->ntests; j++)
+			words |= word_of(c->test[j].arg, 0) |
+				 (c->test[j].width == 64 ? word_of(c->test[j].arg, 1) : 0);
+		if (c->result.action == SYS_EXEC_ONCE)
+			words |= ((1u << TOKEN_WORDS) - 1) << WORD_TOKEN;
 	}
-	set_token(&data);
-	return agrees(p, call, &data, words);
+	return words;
 }
 
-static bool wants_token(const struct sys_call *call)
+/* The inputs of the region, whose numbers are all of `call` or all of no call. */
+static bool judge_call(struct judge *j, const struct sys_call *call, uint32_t words)
 {
-	for (size_t i = 0; i < call->nclauses; i++)
-		if (call->clause[i].result.action == SYS_EXEC_ONCE)
-			return true;
-	return false;
+	struct proof *p = j->context;
+	struct seccomp_data input;
+
+	p->call = call;
+	if (words & ~(call ? words_of(call) : (uint32_t)WORDS_OF_NUMBER))
+		return is_empty(j, &input) || (!j->too_many && report_look(p, &input));
+	return call ? judge_clauses(j, call->clause, call->nclauses) : compare(j, answer_of(p->rules->unknown));
 }
 
-static bool prove_call(const struct proof *p, const struct sys_call *call)
+/* The same for those with numbers from lo to hi. */
+static bool judge_numbers(struct judge *j, const struct sys_call *call, uint32_t words, uint32_t lo, uint32_t hi)
 {
-	struct seccomp_data data = { .nr = (int)call->nr, .arch = p->rules->arch };
+	struct fact room;
+	bool good;
 
-	if (words_of(call) == WORDS_OF_NUMBER)
-		return agrees(p, call, &data, WORDS_OF_NUMBER);
-	return wants_token(call) ? prove_token(p, call) : prove_arguments(p, call);
+	if (!region_narrow(&j->region, WORD_NUMBER, UINT32_MAX, lo, hi, &room))
+		return true;
+	good = judge_call(j, call, words);
+	region_widen(&j->region, WORD_NUMBER);
+	return good;
 }
 
-static const struct sys_call *find_call(const struct sys_rules *r, uint32_t nr)
+/* Numbers between two calls; where bits of the number were tested, perhaps none of them is in the region. */
+static bool judge_hole(struct judge *j, uint32_t words, uint32_t lo, uint32_t hi)
+{
+	while (lo < hi && hi - lo < SYS_NUMBER_MAX && !region_allows(&j->region, WORD_NUMBER, lo))
+		lo++;
+	return (lo == hi && !region_allows(&j->region, WORD_NUMBER, lo)) || judge_numbers(j, NULL, words, lo, hi);
+}
+
+/* True if the answer is right and depends on nothing but the number, without asking further. */
+static bool is_plain(const struct proof *p, const struct sys_call *call, uint32_t words)
+{
+	struct sys_result r = call->nclauses ? call->clause[0].result : p->rules->refused;
+
+	return words == WORDS_OF_NUMBER && call->nclauses <= 1 && !(call->nclauses && call->clause[0].ntests) &&
+	       r.action != SYS_EXEC_ONCE && answer_of(r) == p->answer;
+}
+
+/* The first call of the table that has this number or a larger one. */
+static size_t find_call(const struct sys_rules *r, uint32_t nr)
 {
 	size_t lo = 0, hi = r->ncalls;
 
@@ -303,127 +245,86 @@ static const struct sys_call *find_call(const struct sys_rules *r, uint32_t nr)
 		else
 			hi = mid;
 	}
-	return lo < r->ncalls && r->call[lo].nr == nr ? &r->call[lo] : NULL;
+	return lo;
 }
 
-/* A number that the table does not have; those that it has are proved by prove_call. */
-static bool prove_hole(const struct proof *p, uint32_t nr)
+/* Each call of the table that has one of the numbers from lo to hi, and what lies between two of them. */
+static bool judge_table(struct judge *j, uint32_t words, uint32_t lo, uint32_t hi)
 {
-	struct seccomp_data data = { .nr = (int)nr, .arch = p->rules->arch };
+	const struct proof *p = j->context;
+	const struct sys_call *call = p->rules->call + find_call(p->rules, lo), *end = p->rules->call + p->rules->ncalls;
 
-	return find_call(p->rules, nr) || agrees(p, NULL, &data, WORDS_OF_NUMBER);
-}
-
-enum { X32_BIT = 0x40000000, BEYOND = 600 };
-
-static bool prove_holes(const struct proof *p)
-{
-	static const uint32_t far[] = { 4096,	    65535,	X32_BIT - 1, 0x7fffffff,
-					0x80000000, 0xfffffffe, UINT32_MAX };
-
-	for (uint32_t nr = 0; nr < BEYOND; nr++)
-		if (!prove_hole(p, nr) || !prove_hole(p, X32_BIT | nr))
+	for (; call < end && call->nr <= hi; call++) {
+		if (call->nr > lo && !judge_hole(j, words, lo, call->nr - 1))
 			return false;
-	for (size_t i = 0; i < sizeof far / sizeof far[0]; i++)
-		if (!prove_hole(p, far[i]))
+		if (region_allows(&j->region, WORD_NUMBER, call->nr) && !is_plain(p, call, words) &&
+		    !judge_numbers(j, call, words, call->nr, call->nr))
 			return false;
-	/* Whatever the filter compares with may be a number that it should not know. */
-	for (size_t i = 0; i < p->filter.n; i++)
-		for (uint32_t nr = p->filter.insn[i].k - 1, n = 0; n < 3; nr++, n++)
-			if (BPF_CLASS(p->filter.insn[i].code) == BPF_JMP && nr >= BEYOND &&
-			    !prove_hole(p, nr))
-				return false;
-	return true;
-}
-
-static bool untellable(const struct proof *p, uint32_t lo, uint32_t hi)
-{
-	diag_error(p->diags, CAVE_PROOF_FAILED, nowhere,
-		   "the %s filter decides numbers from %" PRIu32 " to %" PRIu32 " by more than comparisons",
-		   p->rules->arch_name, lo, hi);
-	return false;
-}
-
-/*
- * All numbers from lo to hi, followed from instruction `at` with the number in the accumulator: each comparison parts
- * them, so that at a return one stands for all.
- */
-static bool prove_range(const struct proof *p, size_t at, uint32_t lo, uint32_t hi)
-{
-	const struct sock_filter *f = &p->filter.insn[at];
-	size_t then = at + 1 + f->jt, otherwise = at + 1 + f->jf;
-	uint64_t from = f->k; /* the first number that jumps */
-
-	switch (f->code) {
-	case BPF_RET | BPF_K: return prove_hole(p, lo);
-	case BPF_JMP | BPF_JA: return prove_range(p, at + 1 + f->k, lo, hi);
-	case BPF_JMP | BPF_JEQ | BPF_K:
-		if (f->k < lo || f->k > hi)
-			return prove_range(p, otherwise, lo, hi);
-		return prove_range(p, then, f->k, f->k) &&
-		       (f->k == lo || prove_range(p, otherwise, lo, f->k - 1)) &&
-		       (f->k == hi || prove_range(p, otherwise, f->k + 1, hi));
-	case BPF_JMP | BPF_JSET | BPF_K: /* without any of the bits no number is larger than all other bits */
-		return lo > ~f->k ? prove_range(p, then, lo, hi) : untellable(p, lo, hi);
-	case BPF_JMP | BPF_JGT | BPF_K: from++; break;
-	case BPF_JMP | BPF_JGE | BPF_K: break;
-	default: return untellable(p, lo, hi);
+		if (call->nr == hi)
+			return true;
+		lo = call->nr + 1;
 	}
-	return (from <= lo || prove_range(p, otherwise, lo, hi < from ? hi : (uint32_t)from - 1)) &&
-	       (from > hi || prove_range(p, then, lo > from ? lo : (uint32_t)from, hi));
+	return judge_hole(j, words, lo, hi);
 }
 
-/* The rest of the numbers, four thousand million of them. */
-static bool prove_beyond(const struct proof *p)
+static bool judge_native(struct judge *j, uint32_t words)
 {
-	uint32_t a = 0;
-	size_t at = 0;
+	const struct sys_rules *r = ((const struct proof *)j->context)->rules;
+	uint32_t lo, hi;
+	size_t i;
 
-	for (;; at++) {
-		const struct sock_filter *f = &p->filter.insn[at];
-
-		if (f->code == (BPF_LD | BPF_W | BPF_ABS) && f->k == offsetof(struct seccomp_data, nr))
-			return prove_range(p, at + 1, BEYOND, UINT32_MAX);
-		if (BPF_CLASS(f->code) == BPF_RET)
-			return prove_hole(p, BEYOND);
-		if (f->code == (BPF_LD | BPF_W | BPF_ABS) && f->k == offsetof(struct seccomp_data, arch))
-			a = p->rules->arch;
-		else if (BPF_CLASS(f->code) == BPF_JMP)
-			at += BPF_OP(f->code) == BPF_JA ? f->k : jump_taken(f, a) ? f->jt : f->jf;
-		else
-			return untellable(p, BEYOND, UINT32_MAX);
-	}
+	if (!region_bounds(&j->region, WORD_NUMBER, UINT32_MAX, &lo, &hi))
+		return true;
+	if (lo < hi)
+		return judge_table(j, words, lo, hi);
+	i = find_call(r, lo);
+	return judge_call(j, i < r->ncalls && r->call[i].nr == lo ? &r->call[i] : NULL, words);
 }
 
-/* Only the architecture may be looked at, so one number stands for all. */
-static bool prove_foreign(const struct proof *p, uint32_t arch)
+/* Of any other architecture nothing but that may be looked at. */
+static bool judge_foreign(struct judge *j, uint32_t words)
 {
-	struct seccomp_data data = { .arch = arch };
+	struct proof *p = j->context;
+	struct seccomp_data input;
 
-	return arch == p->rules->arch || agrees(p, NULL, &data, WORD_OF_ARCH);
+	p->call = NULL;
+	if (words & ~(uint32_t)WORDS_OF_ARCH)
+		return is_empty(j, &input) || (!j->too_many && report_look(p, &input));
+	return compare(j, SECCOMP_RET_KILL_PROCESS);
 }
 
-static bool prove_architectures(const struct proof *p)
+/* A filter that did not ask for the architecture gives one answer to the native one and to others. */
+static bool judge_architectures(struct judge *j, uint32_t words, uint32_t lo, uint32_t hi)
 {
-	static const uint32_t known[] = { AUDIT_ARCH_X86_64,
-					  AUDIT_ARCH_I386,
-					  AUDIT_ARCH_AARCH64,
-					  AUDIT_ARCH_ARM,
-					  AUDIT_ARCH_RISCV64,
-					  AUDIT_ARCH_RISCV32,
-					  0,
-					  UINT32_MAX };
+	uint32_t native = ((const struct proof *)j->context)->rules->arch;
+	struct fact room;
+	bool good;
 
-	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-		if (!prove_foreign(p, known[i]))
-			return false;
-	for (unsigned bit = 0; bit < 32; bit++)
-		if (!prove_foreign(p, p->rules->arch ^ 1u << bit))
-			return false;
-	return true;
+	if (!region_narrow(&j->region, WORD_ARCH, UINT32_MAX, lo, hi, &room))
+		return true;
+	good = lo == native ? judge_native(j, words) : judge_foreign(j, words);
+	region_widen(&j->region, WORD_ARCH);
+	return good;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+static bool judge_answer(struct judge *j, uint32_t answer, uint32_t words)
+{
+	struct proof *p = j->context;
+	uint32_t native = p->rules->arch, lo, hi;
+
+	p->answer = answer;
+	if (!region_bounds(&j->region, WORD_ARCH, UINT32_MAX, &lo, &hi))
+		return true;
+	if (native < lo || native > hi)
+		return judge_foreign(j, words);
+	if (lo == hi)
+		return judge_native(j, words);
+	return judge_architectures(j, words, native, native) &&
+	       (native == lo || judge_architectures(j, words, lo, native - 1)) &&
+	       (native == hi || judge_architectures(j, words, native + 1, hi));
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static bool malformed(struct diags *d, const struct sys_rules *rules, const char *what)
 {
@@ -432,12 +333,19 @@ static bool malformed(struct diags *d, const struct sys_rules *rules, const char
 	return false;
 }
 
-static bool prove_all(const struct proof *p)
+static bool prove_all(struct proof *p)
 {
-	for (size_t i = 0; i < p->rules->ncalls; i++)
-		if (!prove_call(p, &p->rules->call[i]))
-			return false;
-	return prove_holes(p) && prove_beyond(p) && prove_architectures(p);
+	struct judge j = {
+		.filter = &p->filter,
+		.context = p,
+		.answered = judge_answer,
+		.decided = compare_clause,
+	};
+	bool holds = judge_filter(&j);
+
+	if (j.too_many)
+		too_many(p);
+	return holds;
 }
 
 bool syscalls_prove(struct diags *d, const struct sys_rules *rules,
@@ -448,8 +356,8 @@ bool syscalls_prove(struct diags *d, const struct sys_rules *rules,
 	const char *fault;
 	bool holds;
 
-	fault = filter_view(&arena, rules->arch, filter, &p.filter);
-	holds = fault ? malformed(d, rules, arena_strdup(d->sources->arena, fault)) : prove_all(&p);
+	fault = filter_view(&arena, filter, &p.filter);
+	holds = fault ? malformed(d, rules, fault) : prove_all(&p);
 	arena_free(&arena);
 	return holds;
 }
