@@ -13,8 +13,8 @@
 #include "runtime/probe/probe.h"
 
 static const struct attempt *const tables[] = {
-	net_attempts,	  mixed_attempts, option_attempts, local_attempts, process_attempts,
-	child_attempts, file_attempts,	kernel_attempts, state_attempts,
+	net_attempts,	  mixed_attempts, option_attempts, local_attempts, listen_attempts,
+	process_attempts, child_attempts, file_attempts, kernel_attempts, state_attempts,
 };
 #define NTABLES (sizeof tables / sizeof *tables)
 

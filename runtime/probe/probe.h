@@ -25,6 +25,7 @@ extern const struct attempt net_attempts[]; /* net.c: reaching a peer */
 extern const struct attempt mixed_attempts[]; /* mixed.c: what no call was aimed at */
 extern const struct attempt option_attempts[]; /* options.c: routing headers, options, multicast */
 extern const struct attempt local_attempts[]; /* local.c: unix sockets, socket families, listening */
+extern const struct attempt listen_attempts[]; /* listen.c: from an endpoint that others may come in at */
 extern const struct attempt process_attempts[]; /* process.c: other processes */
 extern const struct attempt child_attempts[]; /* child.c: children, threads, exec, namespaces */
 extern const struct attempt file_attempts[]; /* files.c */

@@ -11,17 +11,10 @@ What arrives is read off the wire by the remote hosts.  Every attempt has a port
 import os
 import subprocess
 import sys
-import tempfile
-import time
 
-TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
-CAVEC, CAVERUN = f"{TOP}/build/cavec", f"{TOP}/build/caverun"
-PROBE = f"{TOP}/build/cave-probe"
-ID = f"cave{os.getpid()}"
-HERE, NEAR, FAR = f"{ID}h", f"{ID}n", f"{ID}f"
-NEAR4, NEAR6, FAR4, FAR6 = "192.0.2.2", "2001:db8:a::2", "198.51.100.2", "2001:db8:b::2"
-AWAY6 = "2001:db8:c::2"  # routed by way of FAR
-OTHER4, OTHER6 = "192.0.2.3", "2001:db8:a::3"  # NEAR's second address
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools"))
+from netlab import *  # pylint: disable=wildcard-import,wrong-import-position
 
 GRANT = f"""profile net {{
     network {{
@@ -100,87 +93,6 @@ ABSENT = {"SCTP", "DCCP", "alg"}  # often not built in: no control for these
 MOBILE = ("rthdr-cmsg", "rthdr-type2", "rthdr-2292", "rthdr-pktoptions")  # need mobile IPv6, often not built in
 
 
-class Results:
-    failures = 0
-
-    def check(self, holds, name, why=""):
-        self.failures += not holds
-        print(f"ok {name}" if holds else f"not ok {name}: {why}", flush=True)
-
-
-results = Results()
-check = results.check
-
-
-def sh(command):
-    subprocess.run(command, shell=True, check=True)
-
-
-def inside(namespace, *command, **options):
-    """Runs a command with the network of a namespace: `ip netns exec` would hide the cgroups too."""
-    return subprocess.run(["nsenter", f"--net=/run/netns/{namespace}", *command], text=True,
-                          capture_output=True, stdin=subprocess.DEVNULL, timeout=120, **options)
-
-
-def attempts(lines, policy=None):
-    """Makes attempts in one process; returns {attempt: outcome}."""
-    words = []
-    for line in lines:
-        words += [*line.split(), ","]
-    prefix = [CAVERUN, policy, "--"] if policy else []
-    done = inside(HERE, *prefix, PROBE, *words[:-1])
-    outcome = dict(line.rsplit(": ", 1) for line in done.stdout.splitlines() if ": " in line)
-    if set(outcome) != set(lines):
-        check(False, f"attempts under {policy}", f"status {done.returncode}; {done.stderr.strip()}")
-    return {line: outcome.get(line, "no outcome") for line in lines}
-
-
-def network():
-    for ns in (HERE, NEAR, FAR):
-        sh(f"ip netns add {ns}; ip -n {ns} link set lo up")
-    for remote, v4, v6 in ((NEAR, "192.0.2", "2001:db8:a"), (FAR, "198.51.100", "2001:db8:b")):
-        link = "near" if remote == NEAR else "far"
-        sh(f"ip link add {link} netns {HERE} type veth peer name wire netns {remote}")
-        for ns, name, n in ((HERE, link, 1), (remote, "wire", 2)):
-            sh(f"ip -n {ns} addr add {v4}.{n}/24 brd + dev {name}")
-            sh(f"ip -n {ns} addr add {v6}::{n}/64 nodad dev {name}")
-            sh(f"ip -n {ns} link set {name} up")
-        sh(f"ip -n {remote} route add default via {v4}.1; ip -n {remote} -6 route add default via {v6}::1")
-        inside(remote, "sysctl", "-qw", "net.ipv4.conf.all.accept_source_route=1",
-               "net.ipv4.conf.wire.accept_source_route=1", "net.ipv6.conf.all.seg6_enabled=1",
-               "net.ipv6.conf.wire.seg6_enabled=1", "net.ipv4.tcp_fastopen=3")
-    sh(f"ip -n {NEAR} addr add {OTHER4}/24 dev wire; ip -n {NEAR} addr add {OTHER6}/64 nodad dev wire")
-    inside(HERE, "sysctl", "-qw", "net.ipv4.tcp_fastopen=1", "net.ipv4.ping_group_range=0 2147483647")
-
-
-class Remote:
-    def __init__(self, namespace, log):
-        self.path = log
-        self.process = subprocess.Popen(
-            ["nsenter", f"--net=/run/netns/{namespace}", "/usr/bin/python3", f"{TOP}/tests/tools/remote.py", log],
-            stdout=subprocess.PIPE, text=True)
-        self.process.stdout.readline()
-
-    def saw(self, port):
-        with open(self.path, encoding="ascii") as log:
-            return any(line.split()[-1] == str(port) for line in log)
-
-    def lines(self):
-        with open(self.path, encoding="ascii") as log:
-            return log.read().splitlines()
-
-
-def compile_policy(work, name, text):
-    source, policy = f"{work}/{name}.cave", f"{work}/{name}.bpf"
-    with open(source, "w", encoding="ascii") as f:
-        f.write(text)
-    done = subprocess.run([CAVEC, source, "-o", policy], capture_output=True, text=True, check=False)
-    if done.returncode:
-        check(False, f"compile {name}", done.stderr.replace("\n", " "))
-        sys.exit(1)
-    return policy
-
-
 def numbered(rows, first, **words):
     """The rows as attempts, each with its own port from `first` on; [(label, port, attempt)]."""
     made = []
@@ -193,10 +105,6 @@ def numbered(rows, first, **words):
 
 def by_family(v4, v6):
     return {4: v4, 6: v6}
-
-
-def settle():
-    time.sleep(0.5)
 
 
 def reach(policy, near, far):
@@ -403,6 +311,7 @@ def translated(policy, near):
             "udp-sendto 2001:db8:a::77 7534": False, "udp-connect 2001:db8:a::77 7535": False}
     try:
         outside = attempts(list(rows))
+        settle()
         before = len(near.lines())
         outcome = attempts(list(rows), policy)
         settle()
@@ -486,188 +395,26 @@ def lists(work, near, far):
         check(outcome[row] == "refused EPERM", f"refused beside a list: {row}", outcome[row])
 
 
-AUTOMATIC = ",".join(str(port) for port in range(45000, 45008))  # what the kernel may choose from
-CLIENT = """
-import socket, sys, time
-end = time.time() + 2.5
-while time.time() < end:
-    for port in sys.argv[2].split(","):
-        try:
-            with socket.create_connection((sys.argv[1], int(port)), .3) as s:
-                s.sendall(b"x")
-                s.settimeout(.5)
-                if s.recv(1) == b"x":
-                    print("echo")
-                    sys.exit()
-        except OSError:
-            time.sleep(.05)
-"""
+def main(work, near, far):
+    policy = compile_policy(work, "net", GRANT)
+    tcp_only = compile_policy(work, "tcp", TCP_ONLY)
+    reach(policy, near, far)
+    ports_and_protocols(policy, near)
+    detours(policy, far)
+    locally(policy, far)
+    carriers(policy)
+    every_family(policy)
+    loopback(policy, work)
+    receiving(policy)
+    lists(work, near, far)
+    row = f"udp-sendto {NEAR4} 7007"
+    outcome = attempts([row], tcp_only)[row]
+    check(outcome.startswith("refused") and not near.saw(7007), "a TCP grant carries no UDP", outcome)
+    other = compile_policy(work, "mixed", MIXED)
+    mixed(other, near, far)
+    translated(other, near)
+    beneath_the_caller(policy, work)
+    without_privilege(policy, work)
 
 
-def visit(attempt, host, address, ports, policy=None):
-    """Makes an attempt to accept while a client on `host` tries to come in; (outcome, what the client got)."""
-    client = subprocess.Popen(["nsenter", f"--net=/run/netns/{host}", "/usr/bin/python3", "-c", CLIENT, address, ports],
-                              stdout=subprocess.PIPE, text=True)
-    outcome = attempts([attempt], policy)[attempt]
-    return outcome, client.communicate()[0].strip()
-
-
-def listening(work, near):
-    """Connections come in at the granted endpoints, and at no other."""
-    policy = compile_policy(work, "listen", """profile listen { network {
-        listen tcp 192.0.2.1 port 9300-9301
-        listen tcp :: port 9302
-        listen tcp localhost port 9303
-        listen tcp any port 9305
-        listen tcp { ::, 192.0.2.1 } port 9306
-        allow tcp 192.0.2.2 port 7394
-    } }
-""")
-    granted = [("accept-tcp 192.0.2.1 9300", NEAR, "192.0.2.1", "9300"),
-               ("accept-tcp ::ffff:192.0.2.1 9301", NEAR, "192.0.2.1", "9301"),
-               ("accept-tcp :: 9302", NEAR, "2001:db8:a::1", "9302"),
-               ("accept-tcp 2001:db8:b::1 9302", FAR, "2001:db8:b::1", "9302"),
-               ("accept-tcp 192.0.2.1 9300", FAR, "192.0.2.1", "9300"),
-               ("accept-tcp 127.0.0.1 9303", HERE, "127.0.0.1", "9303"),
-               ("accept-tcp 127.9.9.9 9303", HERE, "127.9.9.9", "9303"),
-               ("accept-tcp ::1 9303", HERE, "::1", "9303"),
-               # A socket of IPv6 that takes IPv4 as well: its answer to the SYN is in the listening socket's name.
-               ("accept-tcp :: 9305", NEAR, "192.0.2.1", "9305"),
-               ("accept-tcp :: 9305", NEAR, "2001:db8:a::1", "9305"),
-               ("accept-tcp 0.0.0.0 9305", NEAR, "192.0.2.1", "9305"),
-               ("accept-tcp :: 9306", NEAR, "192.0.2.1", "9306")]
-    silent = [("accept-tcp :: 9302", NEAR, "192.0.2.1", "9302"), ("accept-unbound 4", NEAR, "192.0.2.1", AUTOMATIC),
-              ("accept-unbound 6", NEAR, "2001:db8:a::1", AUTOMATIC),
-              ("accept-tcp 192.0.2.1 0", NEAR, "192.0.2.1", AUTOMATIC)]
-    refused = [("accept-tcp 192.0.2.1 9304", NEAR, "192.0.2.1", "9304"),
-               ("accept-tcp 192.0.2.1 9302", NEAR, "192.0.2.1", "9302"),
-               ("accept-tcp 198.51.100.1 9300", FAR, "198.51.100.1", "9300"),
-               ("accept-tcp 0.0.0.0 9300", NEAR, "192.0.2.1", "9300"),
-               ("accept-tcp :: 9300", NEAR, "192.0.2.1", "9300"), ("accept-tcp ::1 9300", HERE, "::1", "9300"),
-               ("accept-tcp 0.0.0.0 9303", HERE, "127.0.0.1", "9303")]
-    for case in granted:
-        check(visit(*case, policy) == ("allowed", "echo"), f"granted: {case[0]} from {case[1][-1]}")
-    for case in refused:
-        check(visit(*case) == ("allowed", "echo"), f"outside: {case[0]} at {case[2]}")
-    inside(HERE, "sysctl", "-qw", "net.ipv4.ip_local_port_range=45000 45007")
-    for case in silent:
-        check(visit(*case) == ("allowed", "echo"), f"outside: {case[0]} at {case[2]}")
-        outcome, got = visit(*case, policy)
-        check(outcome == "refused EAGAIN" and not got, f"nobody comes in: {case[0]} at {case[2]}", f"{outcome} {got}")
-    inside(HERE, "sysctl", "-qw", "net.ipv4.ip_local_port_range=32768 60999")
-    for case in refused:
-        outcome, got = visit(*case, policy)
-        check(outcome == "refused EPERM" and not got, f"refused: {case[0]}", f"{outcome} {got}")
-    rows = [f"tcp {FAR4} 7395", f"tcp {NEAR4} 7396", "bind-udp 192.0.2.1 9300", "unix-listen @cave-net", "socket 2 2 0",
-            f"tcp-bound-zero 192.0.2.1 {FAR4} 7395"]
-    outcome = attempts([*rows, f"tcp {NEAR4} 7394"], policy)
-    for row in rows:
-        check(outcome[row].startswith("refused"), f"refused beside a listen: {row}", outcome[row])
-    check(outcome[f"tcp {NEAR4} 7394"] == "allowed", "granted beside a listen: a connection out")
-
-
-LOOKUP = """
-import socket
-try:
-    print(socket.getaddrinfo("host.test", 443, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
-except OSError as e:
-    print("failed")
-"""
-
-
-def with_resolv_conf(work, text, policy, *command):
-    """Runs a command under a policy on a host that has this /etc/resolv.conf, or none."""
-    conf = f"{work}/resolv.conf"
-    with open(conf, "w", encoding="ascii") as f:
-        f.write(text)
-    return inside(HERE, "unshare", "--mount", "sh", "-c",
-                  f"mount --bind {conf} $(readlink -f /etc/resolv.conf) && exec {CAVERUN} {policy} -- \"$@\"", "sh",
-                  *command)
-
-
-def resolver(work):
-    """The host's name servers, as they are when the tool starts, and nobody else."""
-    files = 'files { read "/usr/lib" }'
-    policy = compile_policy(work, "resolver", f"profile r {{ network {{ allow resolver }}; {files} }}\n")
-    without = compile_policy(work, "none", f"profile r {{ network {{ allow tcp 192.0.2.9 port 1 }}; {files} }}\n")
-    servers = [subprocess.Popen(["nsenter", f"--net=/run/netns/{ns}", "/usr/bin/python3",
-                                 f"{TOP}/tests/tools/nameserver.py", address], stdout=subprocess.PIPE, text=True)
-               for ns, address in ((NEAR, NEAR4), (NEAR, NEAR6), (FAR, FAR4))]
-    for server in servers:
-        server.stdout.readline()
-    python = ["/usr/bin/python3", "-c", LOOKUP]
-    reach = [PROBE, *f"udp-sendto {NEAR4} 53 , tcp {NEAR4} 53 , udp-mapped {NEAR4} 53 , udp-sendto {FAR4} 53 , "
-             f"tcp {FAR4} 53 , udp-sendto {NEAR4} 54 , tcp {NEAR4} 443 , tcp {NEAR6} 53".split()]
-    try:
-        for name, conf in (("over IPv4", f"nameserver {NEAR4}\n"), ("over IPv6", f"nameserver {NEAR6}\n"),
-                           ("by TCP", f"options use-vc\nnameserver\t{NEAR4}  # near\n"),
-                           ("in third place", f"; none\nnameserver 127.0.0.9\nnameserver ::1\nnameserver {NEAR4}\n")):
-            done = with_resolv_conf(work, f"options timeout:1 attempts:1\n{conf}", policy, *python)
-            check(done.stdout.strip() == "192.0.2.2", f"a name is found {name}", done.stdout + done.stderr)
-        done = with_resolv_conf(work, f"nameserver {NEAR4}\n", without, *python)
-        check(done.stdout.strip() == "failed", "without the grant the lookup fails", done.stdout + done.stderr)
-        rows = with_resolv_conf(work, f"nameserver {NEAR4}\n", policy, *reach).stdout.splitlines()
-        check([row.rsplit(": ", 1)[1] for row in rows] == ["allowed"] * 3 + ["refused EPERM"] * 5,
-              "of the name servers port 53, of others nothing", str(rows))
-        rows = with_resolv_conf(work, f"nameserver ::ffff:{FAR4}\nnameserver {NEAR6}\n", policy, *reach).stdout.splitlines()
-        check([row.rsplit(": ", 1)[1] for row in rows] ==
-              ["refused EPERM"] * 3 + ["allowed"] * 2 + ["refused EPERM"] * 2 + ["allowed"],
-              "another host, other name servers", str(rows))
-        for name, conf in (("none", "search example.org\n"), ("a link-local one", "nameserver fe80::1%near\n"),
-                           ("no address", "nameserver 127.1\n"), ("an empty file", ""),
-                           # Cut at 16 KiB, the second address would be another one.
-                           ("a file that is too long", f"nameserver {NEAR4}\n".ljust(16363, "#") + "\nnameserver 10.0.0.53\n")):
-            done = with_resolv_conf(work, conf, policy, *python)
-            check(done.returncode == 125 and "[cave_sandbox_failed]" in done.stderr and not done.stdout,
-                  f"refused to start with {name}", f"{done.returncode} {done.stdout} {done.stderr}")
-    finally:
-        for server in servers:
-            server.kill()
-            server.wait()
-
-
-def clean_up(remotes):
-    for remote in remotes:
-        remote.process.kill()
-        remote.process.wait()
-    for ns in (HERE, NEAR, FAR):
-        subprocess.run(["ip", "netns", "del", ns], check=False, stderr=subprocess.DEVNULL)
-
-
-def main():
-    if os.getuid() != 0:
-        print("skip net.py: it needs root")
-        return 0
-    remotes = []
-    with tempfile.TemporaryDirectory(prefix="cave-net.") as work:
-        try:
-            network()
-            near, far = Remote(NEAR, f"{work}/near.log"), Remote(FAR, f"{work}/far.log")
-            remotes += [near, far]
-            policy = compile_policy(work, "net", GRANT)
-            tcp_only = compile_policy(work, "tcp", TCP_ONLY)
-            reach(policy, near, far)
-            ports_and_protocols(policy, near)
-            detours(policy, far)
-            locally(policy, far)
-            carriers(policy)
-            every_family(policy)
-            loopback(policy, work)
-            receiving(policy)
-            lists(work, near, far)
-            listening(work, near)
-            resolver(work)
-            row = f"udp-sendto {NEAR4} 7007"
-            outcome = attempts([row], tcp_only)[row]
-            check(outcome.startswith("refused") and not near.saw(7007), "a TCP grant carries no UDP", outcome)
-            other = compile_policy(work, "mixed", MIXED)
-            mixed(other, near, far)
-            translated(other, near)
-            beneath_the_caller(policy, work)
-            without_privilege(policy, work)
-        finally:
-            clean_up(remotes)
-    return 1 if results.failures else 0
-
-
-sys.exit(main())
+laboratory(main)
