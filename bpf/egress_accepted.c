@@ -12,19 +12,21 @@ static void require_unspecified(struct hook_gen *g)
 }
 
 /*
- * A listening socket has no peer; the answer to a SYN is sent in its name (tcp_make_synack,
- * net/ipv4/tcp_output.c), and nothing else is.
+ * What came in never asks for a connection: a SYN without ACK would be one that the tool makes.  And a listening
+ * socket has no peer; the answer to a SYN is sent in its name (tcp_make_synack, net/ipv4/tcp_output.c), and
+ * nothing else is.
  */
 static void require_answer(struct hook_gen *g, uint32_t header)
 {
 	asm_label accepted = asm_new_label(&g->s);
 
-	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(remote_port));
-	jump_if(g, BPF_JNE, BPF_REG_1, 0, accepted);
 	load_bytes(g, header + TCP_FLAGS, EXTRA, 1);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, EXTRA);
 	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, TCP_SYN | TCP_ACK);
-	jump_if(g, BPF_JNE, BPF_REG_1, TCP_SYN | TCP_ACK, g->deny);
+	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN | TCP_ACK, accepted);
+	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN, g->deny);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(remote_port));
+	jump_if(g, BPF_JEQ, BPF_REG_1, 0, g->deny);
 	asm_place(&g->s, accepted);
 }
 

@@ -234,6 +234,9 @@ static void ask_accepted(struct prover *v, struct point at, uint16_t port, bool 
 			     at, port, family, stranger(family).addr, ACK, 0 };
 
 	ask_own_end(v, &s, want || stranger_allowed(v, family, NET_TCP));
+	s.flags = SYN;
+	ask_own_end(v, &s, stranger_allowed(v, family, NET_TCP));
+	s.flags = ACK;
 	ask_accepted_known(v, s, want);
 	ask_crossed(v, s);
 	ask_answer(v, s, want);
@@ -286,7 +289,8 @@ static void prove_accepted(struct prover *v)
 	for (size_t i = 0; i < v->p->nlistens; i++)
 		for (size_t k = 0; k < v->p->listen[i].nto; k++) {
 			const struct net_operand *o = &v->p->listen[i].to[k];
-			struct packet p = { .family = o->family, .leave = true, .arrive = true };
+			struct packet p = { .family = o->family, .leave = true, .arrive = true,
+					    .came_in = !stranger_allowed(v, o->family, NET_TCP) };
 
 			p.q = (struct question){ .protocol = IPPROTO_TCP,
 						 .at = stranger(o->family),

@@ -20,11 +20,12 @@ static void prove_truncated(struct prover *v, struct packet p)
 {
 	size_t header = p.family == NET_V4 ? 20 : 40;
 	size_t needed = header + (p.q.protocol == IPPROTO_TCP ? 14 : 2);
+	size_t to_leave = header + (p.came_in ? 14 : 4);
 	bool leave = p.leave, arrive = p.arrive;
 
 	for (size_t size = p.w.size; size-- > 0;) {
 		p.w.size = size;
-		p.leave = leave && size >= header + 4;
+		p.leave = leave && size >= to_leave;
 		p.arrive = arrive && size >= needed;
 		ask_both(v, &p, "cut short", size >= 24);
 	}
@@ -78,12 +79,13 @@ static void prove_fragments(struct prover *v, struct packet p)
 static void prove_tcp_flags(struct prover *v, struct packet p)
 {
 	uint8_t *flags = &p.w.byte[(p.family == NET_V4 ? 20 : 40) + 13];
-	bool arrive = p.arrive, listens = reference_listens(v->p, NET_TCP, p.q.at, p.q.port);
+	bool leave = p.leave, arrive = p.arrive, listens = reference_listens(v->p, NET_TCP, p.q.at, p.q.port);
 
 	/* What lies above ACK says nothing about a new connection. */
 	for (int value = 0; value < 64; value++) {
 		*flags = (uint8_t)(value < 32 ? value : value << 3 | 2);
 		p.arrive = arrive && (listens || (*flags & (SYN | ACK)) != SYN);
+		p.leave = leave && (!p.came_in || (*flags & (SYN | ACK)) != SYN);
 		ask_both(v, &p, "with other TCP flags", true);
 	}
 }

@@ -81,6 +81,7 @@ struct packet {
 	struct __sk_buff ctx;
 	struct wire w;
 	bool leave, arrive;
+	bool came_in; /* it leaves for the sake of its socket's own end: not to ask for a connection */
 };
 
 /* The number that a protocol has on the wire. */

@@ -167,8 +167,17 @@ def resolver(work):
         check([row.rsplit(": ", 1)[1] for row in rows] ==
               ["refused EPERM"] * 3 + ["allowed"] * 2 + ["refused EPERM"] * 2 + ["allowed"],
               "another host, other name servers", str(rows))
+        four = "".join(f"nameserver {address}\n" for address in (NEAR4, "0.0.0.0", "::ffff:127.0.0.9", FAR4))
+        rows = with_resolv_conf(work, four, policy, *reach).stdout.splitlines()
+        check([row.rsplit(": ", 1)[1] for row in rows] == ["allowed"] * 3 + ["refused EPERM"] * 5,
+              "the fourth is none", str(rows))
+        rows = with_resolv_conf(work, f" nameserver {FAR4}\n#nameserver {FAR4}\nnameservers {FAR4}\nNameserver {FAR4}\n"
+                                f"sortlist {FAR4}\nnameserver \t {NEAR4};{FAR4}\n", policy, *reach).stdout.splitlines()
+        check([row.rsplit(": ", 1)[1] for row in rows] == ["allowed"] * 3 + ["refused EPERM"] * 5,
+              "nor are other lines", str(rows))
         for name, conf in (("none", "search example.org\n"), ("a link-local one", "nameserver fe80::1%near\n"),
-                           ("no address", "nameserver 127.1\n"), ("an empty file", ""),
+                           ("no address", "nameserver 127.1\n"), ("a name", "nameserver dns.test\n"),
+                           ("half a line", "nameserver\t\n"), ("an empty file", ""),
                            # Cut at 16 KiB, the second address would be another one.
                            ("a file that is too long", f"nameserver {NEAR4}\n".ljust(16363, "#") + "\nnameserver 10.0.0.53\n")):
             done = with_resolv_conf(work, conf, policy, *python)

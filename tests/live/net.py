@@ -372,7 +372,7 @@ def without_privilege(policy, work):
     sh(f"cp {CAVERUN} {TOP}/build/cave-load {PROBE} {work}")
     for name, prefix in (("an ordinary user", ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]),
                          ("root of a user namespace", ["unshare", "--user", "--map-root-user"])):
-        done = inside(HERE, *prefix, f"{work}/caverun", policy, "--", f"{work}/probe", f"tcp", NEAR4, "7006")
+        done = inside(HERE, *prefix, f"{work}/caverun", policy, "--", f"{work}/cave-probe", "tcp", NEAR4, "7006")
         check(done.returncode == 125 and code in done.stderr and not done.stdout,
               f"refused to start: a network grant as {name}", f"status {done.returncode}; {done.stderr}")
 
