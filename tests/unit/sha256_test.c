@@ -46,6 +46,34 @@ static void pieces(void)
 	check(same, "sha256 in pieces");
 }
 
+/* Many blocks at once may go another way than a few at a time (where the processor has instructions for it). */
+static void many_blocks(void)
+{
+	static uint8_t message[40000];
+	uint8_t want[SHA256_SIZE], got[SHA256_SIZE];
+	bool same = true;
+
+	for (size_t i = 0; i < sizeof message; i++)
+		message[i] = (uint8_t)(i * i >> 3 ^ i);
+	for (size_t n = sizeof message - 200; n <= sizeof message; n++) {
+		struct sha256 s;
+
+		sha256_init(&s);
+		for (size_t at = 0; at < n; at += 1000)
+			sha256_add(&s, message + at, n - at < 1000 ? n - at : 1000);
+		sha256_end(&s, want);
+		sha256(message, n, got);
+		same = same && !memcmp(want, got, sizeof got);
+		/* An odd beginning first, so that the blocks are not those of the message. */
+		sha256_init(&s);
+		sha256_add(&s, message, 1 + n % 200);
+		sha256_add(&s, message + 1 + n % 200, n - 1 - n % 200);
+		sha256_end(&s, got);
+		same = same && !memcmp(want, got, sizeof got);
+	}
+	check(same, "sha256 of many blocks at once");
+}
+
 int main(void)
 {
 	static const char two[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
@@ -62,5 +90,6 @@ int main(void)
 	      "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 	free(million);
 	pieces();
+	many_blocks();
 	return unit_done();
 }
