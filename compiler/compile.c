@@ -21,23 +21,9 @@
 #include "compiler/operator.h"
 #include "compiler/output.h"
 #include "compiler/parse.h"
-#include "compiler/resolve.h"
+#include "compiler/pipeline.h"
 #include "compiler/syscalls.h"
 #include "compiler/visible.h"
-
-/* Everything that one compile makes. */
-struct compile {
-	struct arena arena;
-	struct sources sources;
-	struct diags diags;
-	struct loader loader;
-	struct policy policy;
-	struct net_set set;
-	struct sys_rules rules[SYS_ARCHES];
-	struct filter_program filter[SYS_ARCHES];
-	struct hook_program hook[CAVE_HOOK_COUNT];
-	bool has_hooks;
-};
 
 static int trouble(const char *file, const char *text)
 {
@@ -56,8 +42,7 @@ static bool is_json(const struct source_file *f)
 	return *c == '{' || (n > 5 && strcmp(f->shown + n - 5, ".json") == 0);
 }
 
-/* Text to policy to sets and rules; errors are in the diagnostics. */
-static void resolve(struct compile *c, const struct resolve_options *o, uint32_t file)
+bool compile_resolve(struct compile *c, const struct resolve_options *o, uint32_t file)
 {
 	struct node *statements = NULL;
 
@@ -66,7 +51,7 @@ static void resolve(struct compile *c, const struct resolve_options *o, uint32_t
 		/* A credential may be named anywhere in it, and it is one line as a rule. */
 		c->sources.file[file].hidden = true;
 		if (!resolve_json(&c->diags, o, file, &c->policy))
-			return;
+			return false;
 	} else {
 		parse_statements(&c->diags, file, &statements);
 		resolve_profile(&c->diags, &c->loader, o, file, statements, &c->policy);
@@ -75,6 +60,7 @@ static void resolve(struct compile *c, const struct resolve_options *o, uint32_t
 	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
 	if (!c->diags.errors)
 		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, c->rules);
+	return c->diags.errors == 0;
 }
 
 static void too_long(struct compile *c, const struct gen_error *error, const char *what)
@@ -97,8 +83,7 @@ static void generate_filter(struct compile *c, enum sys_arch arch)
 		syscalls_prove(&c->diags, &c->rules[arch], &c->filter[arch]);
 }
 
-/* Rules and sets to programs, each proved against the policy. */
-static void generate(struct compile *c)
+bool compile_generate(struct compile *c)
 {
 	struct gen_error error = { 0 };
 
@@ -107,12 +92,13 @@ static void generate(struct compile *c)
 	for (unsigned arch = 0; arch < SYS_ARCHES && !c->diags.errors; arch++)
 		if (policy_has_arch(&c->policy, arch))
 			generate_filter(c, arch);
-	if (!c->has_hooks)
-		return;
+	if (c->diags.errors || !c->has_hooks)
+		return c->diags.errors == 0;
 	if (!egress_generate(&c->arena, &c->set, c->hook, &error))
 		too_long(c, &error, "an egress program");
 	else
 		egress_prove(&c->diags, &c->policy, c->hook);
+	return c->diags.errors == 0;
 }
 
 /* Programs to the bytes of the artefact, which the runtime's own reader must accept. */
@@ -193,11 +179,11 @@ static bool fits(struct compile *c, const struct resolve_options *o, enum emit h
 static bool build(struct compile *c, const struct resolve_options *o, enum emit how, uint32_t file,
 		  struct buffer *out, const char **fault)
 {
-	resolve(c, o, file);
+	compile_resolve(c, o, file);
 	if (!c->diags.errors && !fits(c, o, how, fault))
 		return false;
 	if (!c->diags.errors)
-		generate(c);
+		compile_generate(c);
 	if (!c->diags.errors) {
 		syscalls_expect(&c->diags, &c->policy, c->filter);
 		egress_expect(&c->diags, &c->policy, c->has_hooks ? c->hook : NULL);
@@ -217,8 +203,7 @@ static bool same_file(const char *a, const char *b)
 	return b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* The architecture of a bare filter: the one named, or this machine's. */
-static bool arch_option(const char *name, struct resolve_options *out)
+bool compile_arch(const char *name, struct resolve_options *out)
 {
 	struct utsname machine = { .machine = "" };
 
@@ -240,16 +225,31 @@ static const char *rules_of(const struct compile_options *o)
 	return o->config ? o->config : o->capabilities;
 }
 
-/* Of --capabilities, the table only. */
-static const char *read_rules(struct compile *c, const struct compile_options *o, struct resolve_options *out)
+const char *compile_rules(struct compile *c, const char *config, const char *capabilities, struct resolve_options *out)
 {
-	const char *fault = operator_file(&c->arena, rules_of(o), &out->rules);
+	const char *fault = operator_file(&c->arena, config ? config : capabilities, &out->rules);
 
-	if (!o->config) {
+	if (!config) {
 		out->rules.reach_ipv4 = OPERATOR_REACH_IPV4;
 		out->rules.reach_ipv6 = OPERATOR_REACH_IPV6;
 	}
 	return fault;
+}
+
+int compile_read(struct compile *c, const char *path, const char *root, uint32_t *file)
+{
+	bool failed;
+
+	if (!loader_init(&c->loader, &c->diags, path, root)) {
+		/* Without its folder the profile is absent; a root that the user named is a mistake in usage. */
+		if (root)
+			return trouble(root, strerror(errno));
+		c->loader = (struct loader){ .diags = &c->diags, .root = "" };
+	}
+	*file = loader_profile(&c->loader, path, &failed);
+	if (failed)
+		return trouble(path, strerror(errno));
+	return *file ? EXIT_DONE : EXIT_REFUSED;
 }
 
 static int run(struct compile *c, const struct compile_options *o)
@@ -258,24 +258,16 @@ static int run(struct compile *c, const struct compile_options *o)
 	struct resolve_options options;
 	const char *fault;
 	uint32_t file;
-	bool failed;
+	int status;
 
-	fault = read_rules(c, o, &options);
+	fault = compile_rules(c, o->config, o->capabilities, &options);
 	if (fault)
 		return trouble(rules_of(o), fault);
-	if (!arch_option(o->arch, &options))
+	if (!compile_arch(o->arch, &options))
 		return trouble(o->arch ? o->arch : "--arch", "no such architecture; they are x86_64, aarch64, riscv64");
-	if (!loader_init(&c->loader, &c->diags, o->file, o->root)) {
-		/* Without its folder the profile is absent; a root that the user named is a mistake in usage. */
-		if (o->root)
-			return trouble(o->root, strerror(errno));
-		c->loader = (struct loader){ .diags = &c->diags, .root = "" };
-	}
-	file = loader_profile(&c->loader, o->file, &failed);
-	if (failed)
-		return trouble(o->file, strerror(errno));
-	if (!file)
-		return EXIT_REFUSED;
+	status = compile_read(c, o->file, o->root, &file);
+	if (status != EXIT_DONE)
+		return status;
 	if (!build(c, &options, o->emit, file, &artefact, &fault))
 		return fault ? trouble(o->file, fault) : EXIT_REFUSED;
 	if (loader_is_source(&c->loader, o->out) || same_file(o->out, rules_of(o)))
@@ -291,7 +283,7 @@ _Static_assert((int)SYS_X86_64 == ARTEFACT_X86_64 && (int)SYS_AARCH64 == ARTEFAC
 		       (int)SYS_RISCV64 == ARTEFACT_RISCV64 && (int)SYS_ARCHES == ARTEFACT_ARCHES,
 	       "one order of architectures");
 
-static struct compile *begin(void)
+struct compile *compile_begin(void)
 {
 	struct compile *c = calloc(1, sizeof *c);
 
@@ -304,7 +296,7 @@ static struct compile *begin(void)
 	return c;
 }
 
-static void end(struct compile *c)
+void compile_end(struct compile *c)
 {
 	arena_free(&c->arena);
 	free(c);
@@ -312,17 +304,17 @@ static void end(struct compile *c)
 
 int compile_file(const struct compile_options *o)
 {
-	struct compile *c = begin();
+	struct compile *c = compile_begin();
 	int status = run(c, o);
 
 	diags_print(&c->diags, stderr);
-	end(c);
+	compile_end(c);
 	return status;
 }
 
 bool compile_text(const char *name, const char *text, size_t n, FILE *messages, void **out, size_t *size)
 {
-	struct compile *c = begin();
+	struct compile *c = compile_begin();
 	struct buffer artefact = { .arena = &c->arena };
 	struct resolve_options options;
 	const char *fault = NULL;
@@ -331,7 +323,7 @@ bool compile_text(const char *name, const char *text, size_t n, FILE *messages, 
 				    (struct span){ 0 }, false);
 
 	operator_defaults(&options.rules);
-	arch_option(NULL, &options);
+	compile_arch(NULL, &options);
 	good = build(c, &options, EMIT_DEFAULT, file, &artefact, &fault);
 	if (good) {
 		*out = malloc(artefact.n);
@@ -343,6 +335,6 @@ bool compile_text(const char *name, const char *text, size_t n, FILE *messages, 
 	diags_print(&c->diags, messages);
 	if (fault)
 		fprintf(messages, "cavec: %s: %s\n", name, fault);
-	end(c);
+	compile_end(c);
 	return good;
 }

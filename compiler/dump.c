@@ -2,16 +2,14 @@
 #include "compiler/dump.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <linux/btf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bpf/artefact.h"
 #include "cave/codes.h"
+#include "compiler/artefact_read.h"
 #include "compiler/compile.h"
 #include "compiler/disasm.h"
 
@@ -341,28 +339,7 @@ static void dump_hook(FILE *to, const struct artefact *a, enum cave_hook hook)
 	}
 }
 
-/* --- reading --- */
-
-static void *read_artefact(const char *path, size_t *size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	void *data = NULL;
-	struct stat st;
-
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) == 0) {
-		errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
-		if (S_ISREG(st.st_mode) && st.st_size <= CAVE_ARTEFACT_MAX)
-			data = malloc((size_t)st.st_size + 1);
-		if (data && (*size = (size_t)st.st_size, read(fd, data, *size) != st.st_size)) {
-			free(data);
-			data = NULL;
-		}
-	}
-	close(fd);
-	return data;
-}
+/* --- the whole --- */
 
 int dump_file(const char *path, FILE *to)
 {
@@ -371,7 +348,7 @@ int dump_file(const char *path, FILE *to)
 	int status = EXIT_TROUBLE;
 	struct lines lines;
 	size_t size;
-	void *data = a ? read_artefact(path, &size) : NULL;
+	void *data = a ? artefact_read(path, &size) : NULL;
 
 	if (!data) {
 		fprintf(stderr, "cavec: %s: %s\n", path, strerror(errno));

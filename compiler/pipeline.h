@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one compile makes, stage by stage, for those who read it afterwards: the driver writes an artefact of it,
+ * the review commands (lint, diff, explain) look at it.
+ */
+#ifndef CAVE_COMPILER_PIPELINE_H
+#define CAVE_COMPILER_PIPELINE_H
+
+#include "bpf/program.h"
+#include "compiler/resolve.h"
+
+struct compile {
+	struct arena arena;
+	struct sources sources;
+	struct diags diags;
+	struct loader loader;
+	struct policy policy;
+	struct net_set set;
+	struct sys_rules rules[SYS_ARCHES];
+	struct filter_program filter[SYS_ARCHES];
+	struct hook_program hook[CAVE_HOOK_COUNT];
+	bool has_hooks;
+};
+
+/* Nothing yet; compile_end() frees everything that was made. */
+struct compile *compile_begin(void);
+void compile_end(struct compile *c);
+
+/*
+ * The operator's rules from `config`, or else the credential table alone from `capabilities`; either may be NULL.
+ * Returns NULL, or a sentence that says what is wrong with the file.
+ */
+const char *compile_rules(struct compile *c, const char *config, const char *capabilities, struct resolve_options *out);
+
+/*
+ * Reads the profile at `path`, from beneath `root` (NULL: its folder).  Returns EXIT_DONE with its number in *file;
+ * EXIT_REFUSED after an error was recorded; EXIT_TROUBLE after one was printed.
+ */
+int compile_read(struct compile *c, const char *path, const char *root, uint32_t *file);
+
+/* The architecture of a bare filter: the one named, or this machine's.  False if there is no such architecture. */
+bool compile_arch(const char *name, struct resolve_options *out);
+
+/* Text to policy to sets and rules.  False after an error was recorded. */
+bool compile_resolve(struct compile *c, const struct resolve_options *o, uint32_t file);
+
+/* Rules and sets to programs, each proved against the policy, which was resolved.  False after an error was recorded. */
+bool compile_generate(struct compile *c);
+
+#endif
