@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/compile.h"
+#include "compiler/diff.h"
 #include "compiler/dump.h"
 #include "compiler/syscalls.h"
 #include "compiler/system_set.h"
@@ -14,6 +15,7 @@ static const char help[] =
 	"       cavec FILTER -o OUT [--emit bpf|c|oci] [--arch ARCH]\n"
 	"       cavec dump FILE.bpf\n"
 	"       cavec list [@GROUP | base | system]\n"
+	"       cavec diff OLD NEW | diff --within MAX FILE\n"
 	"\n"
 	"Compiles a sandbox profile to the programs that enforce it, proves them against the\n"
 	"profile, and writes them to OUT for caverun.\n"
@@ -34,6 +36,7 @@ static const char help[] =
 	"                          programs, each instruction beside the line it came from\n"
 	"  list                    names the groups of system calls, or the members of one;\n"
 	"                          `base` is the base set, `system` the files readable by default\n"
+	"  diff                    says what one policy grants and another does not\n"
 	"\n"
 	"Exit status: 0 done; 1 the profile is refused; 2 usage or input and output.\n";
 
@@ -157,7 +160,7 @@ static int finish(int status)
 int main(int argc, char **argv)
 {
 	static char buffer[65536];
-	static const char *const later[] = { "lint", "diff", "explain", "fmt", "lsp" };
+	static const char *const later[] = { "lint", "explain", "fmt", "lsp" };
 
 	/* Whole messages: those of compiles that run at once shall not mix. */
 	setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
@@ -165,6 +168,8 @@ int main(int argc, char **argv)
 		return finish(run_dump(argc - 2, argv + 2));
 	if (argc > 1 && strcmp(argv[1], "list") == 0)
 		return finish(run_list(argc - 2, argv + 2));
+	if (argc > 1 && strcmp(argv[1], "diff") == 0)
+		return finish(diff_main(argc - 1, argv + 1));
 	for (size_t i = 0; argc > 1 && i < sizeof later / sizeof *later; i++)
 		if (strcmp(argv[1], later[i]) == 0)
 			return not_built(later[i]);

@@ -44,7 +44,7 @@ bool compile_arch(const char *name, struct resolve_options *out);
 /* Text to policy to sets and rules.  False after an error was recorded. */
 bool compile_resolve(struct compile *c, const struct resolve_options *o, uint32_t file);
 
-/* Rules and sets to programs, each proved against the policy, which was resolved.  False after an error was recorded. */
+/* Rules and sets to programs, each proved against the policy.  False after an error was recorded. */
 bool compile_generate(struct compile *c);
 
 #endif

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""forge.py IN OUT path OLD NEW | forge.py IN OUT answer: an artefact without network that no compiler would write.
+"""forge.py IN OUT path|text OLD NEW | forge.py IN OUT answer: a forged artefact without network.
 
-path: NEW stands for OLD, of the same length, in the manifest.  answer: in its filters, every call that is allowed
-unconditionally gets the answer 0 and is not made.  Identity and digest are made to fit.
+path, text: NEW stands for OLD, of the same length, in the manifest or in the canonical text.
+answer: in its filters, every call that is allowed unconditionally gets the answer 0 and is not made.
+Identity and digest are made to fit.
 """
 
 import hashlib
@@ -47,12 +48,12 @@ def main():
     with open(sys.argv[1], "rb") as f:
         data = bytearray(f.read())
     where = sections(data)
-    start, size = where["cave.manifest"]
-    if sys.argv[3] == "path":
+    if sys.argv[3] in ("path", "text"):
+        start, size = where["cave.manifest" if sys.argv[3] == "path" else "cave.policy"]
         old, new = sys.argv[4].encode(), sys.argv[5].encode()
-        manifest = bytes(data[start:start + size])
-        assert len(old) == len(new) and manifest.count(old) == 1
-        data[start:start + size] = manifest.replace(old, new)
+        section = bytes(data[start:start + size])
+        assert len(old) == len(new) and section.count(old) == 1
+        data[start:start + size] = section.replace(old, new)
     else:
         answer(data, where)
     identity = hashlib.sha256()

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/diff.h"
+
+#include "cave/artefact.h"
+#include "compiler/buffer.h"
+
+#include <string.h>
+
+static const struct diff_kind kinds[] = {
+	{ "destination", "destinations", diff_destinations },
+	{ "listen", "listening", diff_listens },
+	{ "credential", "credentials", diff_credentials },
+	{ "environment", "environment", diff_env },
+	{ "file", "files", diff_files },
+	{ "syscall", "system calls", diff_syscalls },
+};
+
+const struct compile *diff_side(const struct diff *d, enum diff_way way)
+{
+	return way == DIFF_REFUSED ? d->old : d->new;
+}
+
+struct diff_entry *diff_add(struct diff *d, enum diff_way way, const char *text)
+{
+	struct diff_entry *e = ARENA_PUSH(d->arena, d->found.item, d->found.n, d->found.cap);
+
+	*e = (struct diff_entry){ .kind = d->kind, .way = way, .text = text, .side = diff_side(d, way),
+				  .detail = json_object() };
+	return e;
+}
+
+void diff_policies(struct arena *a, const struct compile *old, const struct compile *new, struct diff *out)
+{
+	*out = (struct diff){ .arena = a, .old = old, .new = new };
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		out->kind = &kinds[i];
+		kinds[i].compare(out);
+	}
+	out->kind = &kinds[0];
+	diff_held(out);
+}
+
+void diff_end(struct diff *d)
+{
+	for (size_t i = 0; i < d->found.n; i++)
+		json_decref(d->found.item[i].detail);
+	for (size_t i = 0; i < d->held.n; i++)
+		json_decref(d->held.item[i].detail);
+}
+
+size_t diff_count(const struct diff *d, enum diff_way way)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->found.n; i++)
+		n += d->found.item[i].way == way;
+	return n;
+}
+
+const struct diff_entry *diff_first_granted(const struct diff *d)
+{
+	for (size_t i = 0; i < d->found.n; i++)
+		if (d->found.item[i].way == DIFF_GRANTED)
+			return &d->found.item[i];
+	return NULL;
+}
+
+unsigned diff_line(const struct diff_entry *e, const char **file)
+{
+	const struct source_file *f = &e->side->sources.file[e->at.file];
+	unsigned line, column;
+
+	if (!e->at.file)
+		return 0;
+	source_position(f, e->at.begin, &line, &column);
+	*file = f->shown;
+	return line;
+}
+
+/* --- names --------------------------------------------------------------------------------------- */
+
+static bool has_credential(const struct policy *p, const char *name)
+{
+	for (size_t i = 0; i < p->ncredentials; i++)
+		if (strcmp(p->credential[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void credentials_one_way(struct diff *d, const struct policy *has, const struct policy *lacks, enum diff_way way)
+{
+	for (size_t i = 0; i < has->ncredentials; i++) {
+		struct diff_entry *e;
+
+		if (has_credential(lacks, has->credential[i]))
+			continue;
+		e = diff_add(d, way, has->credential[i]);
+		e->example = arena_printf(d->arena, "env %s", has->credential[i]);
+	}
+}
+
+void diff_credentials(struct diff *d)
+{
+	credentials_one_way(d, &d->new->policy, &d->old->policy, DIFF_GRANTED);
+	credentials_one_way(d, &d->old->policy, &d->new->policy, DIFF_REFUSED);
+}
+
+/* As a profile says it; the places in a value are spelled out. */
+static const char *env_text(struct arena *a, const struct env_entry *e)
+{
+	struct buffer b = { .arena = a };
+
+	if (!e->value)
+		return arena_printf(a, "pass %s", e->name);
+	buffer_printf(&b, "set %s \"", e->name);
+	for (const char *c = e->value; *c; c++)
+		if (*c == CAVE_ENV_WORKSPACE_BYTE)
+			buffer_printf(&b, "${workspace}");
+		else
+			buffer_printf(&b, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+	buffer_add(&b, "\"", 2);
+	return b.data;
+}
+
+static bool has_entry(const struct policy *p, const struct env_entry *e)
+{
+	for (size_t i = 0; i < p->nenv; i++) {
+		const struct env_entry *x = &p->env[i];
+
+		if (strcmp(x->name, e->name) == 0 && (x->value == NULL) == (e->value == NULL) &&
+		    (!x->value || strcmp(x->value, e->value) == 0))
+			return true;
+	}
+	return false;
+}
+
+static void env_one_way(struct diff *d, const struct policy *has, const struct policy *lacks, enum diff_way way)
+{
+	for (size_t i = 0; i < has->nenv; i++) {
+		struct diff_entry *e;
+
+		if (has_entry(lacks, &has->env[i]))
+			continue;
+		e = diff_add(d, way, env_text(d->arena, &has->env[i]));
+		e->at = has->env[i].at;
+		e->example = arena_printf(d->arena, "env %s", has->env[i].name);
+	}
+}
+
+/* Another value of a variable is one that was not given before. */
+void diff_env(struct diff *d)
+{
+	env_one_way(d, &d->new->policy, &d->old->policy, DIFF_GRANTED);
+	env_one_way(d, &d->old->policy, &d->new->policy, DIFF_REFUSED);
+}
