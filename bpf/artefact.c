@@ -3,14 +3,12 @@
  * Checks an artefact before anyone believes it: digest, ELF headers, sections, manifest, filters, patches,
  * programs, identity, in this order.  Each check relies on those before it.
  */
-#include "bpf/artefact.h"
+#include "bpf/artefact_check.h"
 
 #include <elf.h>
 #include <linux/audit.h>
 #include <linux/bpf_common.h>
 #include <linux/seccomp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bpf/sha256.h"
@@ -50,17 +48,6 @@ uint32_t artefact_arch_audit(enum artefact_arch arch)
 const char *artefact_hook_name(enum cave_hook hook)
 {
 	return hooks[hook];
-}
-
-__attribute__((format(printf, 2, 3))) static bool fail(struct artefact_error *error,
-						       const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(error->text, sizeof error->text, format, ap);
-	va_end(ap);
-	return false;
 }
 
 /* --- digest -------------------------------------------------------------------------------------- */
@@ -140,7 +127,7 @@ static bool check_elf_header(const struct artefact *a, struct artefact_error *er
 static bool is_array(const char *name)
 {
 	return !strcmp(name, "cave.manifest") || !strncmp(name, "cave.seccomp.", 13) ||
-	       !strncmp(name, "cgroup", 6);
+	       !strncmp(name, "cgroup", 6) || !strncmp(name, CAVE_MAP_TABLE_PREFIX, strlen(CAVE_MAP_TABLE_PREFIX));
 }
 
 /* Offset, size and alignment of section `i`. */
@@ -713,6 +700,8 @@ static bool check_record(struct artefact *a, const struct artefact_record *r, si
 		return check_program_record(r, at, t, error);
 	case CAVE_RECORD_RESOLVER:
 		return read_resolver(a, r, at, error);
+	case CAVE_RECORD_MAP:
+		return check_map_record(a, r, at, error);
 	case CAVE_RECORD_REACH:
 		return read_reach(a, r, at, t, error);
 	}
@@ -769,7 +758,7 @@ static bool read_manifest(struct artefact *a, struct artefact_error *error)
 	if (t.reaches != !!(a->requires & CAVE_REQUIRE_EGRESS))
 		return fail(error, "cave.manifest: a reach is %s", t.reaches ? "there without a network" : "missing");
 	return check_filters(a, error) && read_programs(a, &t, error) &&
-	       check_resolver(a, error);
+	       check_resolver(a, error) && check_maps(a, error);
 }
 
 /* --- identity ------------------------------------------------------------------------------------ */
@@ -796,9 +785,20 @@ void artefact_identity(const struct artefact_parts *parts, uint8_t out[CAVE_DIGE
 	add_part(&s, &parts->policy);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 		add_part(&s, &parts->program[i]);
+	for (size_t i = 0; i < CAVE_MAPS_MAX; i++)
+		add_part(&s, &parts->table[i]);
 	for (size_t i = 0; i < ARTEFACT_ARCHES; i++)
 		add_part(&s, &parts->filter[i]);
 	sha256_end(&s, out);
+}
+
+/* The section that holds the contents of a table, or NULL. */
+static const struct artefact_section *table_section(const struct artefact *a, const struct artefact_map *m)
+{
+	for (size_t i = 0; m->contents && i < a->nsections; i++)
+		if (a->section[i].data == m->contents && a->section[i].size)
+			return &a->section[i];
+	return NULL;
 }
 
 static bool check_identity(const struct artefact *a, struct artefact_error *error)
@@ -813,6 +813,9 @@ static bool check_identity(const struct artefact *a, struct artefact_error *erro
 	for (size_t i = 0; i < ARTEFACT_ARCHES; i++)
 		if ((s = artefact_section(a, arches[i].section)))
 			parts.filter[i] = *s;
+	for (size_t i = 0, n = 0; i < a->nmaps; i++)
+		if ((s = table_section(a, &a->map[i])))
+			parts.table[n++] = *s;
 	artefact_identity(&parts, identity);
 	if (memcmp(identity, a->identity, sizeof identity))
 		return fail(error, "its identity is not that of its policy and programs");

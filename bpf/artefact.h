@@ -29,6 +29,10 @@ enum {
 	ARTEFACT_ENV_MAX = 1024, /* variables: passed, set and credentials together */
 	ARTEFACT_FILES_MAX = 4096,
 	ARTEFACT_PROGRAM_MAX = 1000000, /* instructions */
+	ARTEFACT_MAP_KEY_MAX = 64, /* bytes */
+	ARTEFACT_MAP_VALUE_MAX = 4 << 20, /* bytes; what kernels before 5.16 allocate at most (KMALLOC_MAX_SIZE) */
+	ARTEFACT_MAP_ENTRIES_MAX = 1 << 20,
+	ARTEFACT_MAP_BYTES_MAX = 64 << 20, /* of one map: its entries times their size */
 };
 
 /* The architectures that a filter may be for, in the order of the identity. */
@@ -58,6 +62,13 @@ struct artefact_program {
 	size_t n;
 };
 
+/* A map; contents is NULL but for tables. */
+struct artefact_map {
+	struct cave_map spec;
+	char name[CAVE_MAP_NAME_MAX + 1];
+	const void *contents; /* value_size bytes, at a multiple of 8 */
+};
+
 /* One record of the manifest.  A string is `length` bytes and has no NUL at its end. */
 struct artefact_record {
 	enum cave_record_type type;
@@ -75,6 +86,8 @@ struct artefact {
 	struct artefact_filter filter[ARTEFACT_ARCHES];
 	const struct cave_resolver_patch *resolver; /* where name servers go; of EGRESS only */
 	size_t nresolver;
+	struct artefact_map map[CAVE_MAPS_MAX]; /* by the numbers in programs */
+	size_t nmaps;
 	struct cave_reach reach; /* 0 without EGRESS */
 	struct artefact_program program[CAVE_HOOK_COUNT]; /* all of them or, without EGRESS, none */
 	struct artefact_section section[ARTEFACT_SECTIONS_MAX];
@@ -126,6 +139,7 @@ const char *artefact_hook_name(enum cave_hook hook);
 struct artefact_parts {
 	struct artefact_section manifest, policy;
 	struct artefact_section program[CAVE_HOOK_COUNT];
+	struct artefact_section table[CAVE_MAPS_MAX]; /* in the order of their maps, the first ones first */
 	struct artefact_section filter[ARTEFACT_ARCHES];
 };
 void artefact_identity(const struct artefact_parts *parts, uint8_t out[CAVE_DIGEST_SIZE]);

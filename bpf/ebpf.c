@@ -1,241 +1,194 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An interpreter of the part of eBPF that the egress programs use, and its checker.
- *
- * What an instruction means is in the kernel's
- * Documentation/bpf/standardization/instruction-set.rst.  Values carry their kind, as in the
- * verifier: a number, the context, or a place in the stack.
+ * An interpreter of the part of eBPF that the egress programs use.  Values carry their kind, as in the
+ * verifier: a number, the context, a place in the stack, a map, or a place in a value of a map.
  */
 #include "bpf/vm.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { STACK_SIZE = 64, MAX_HELPER_SIZE = 64 };
+#ifndef BPF_ATOMIC
+#define BPF_ATOMIC 0xc0 /* linux/bpf.h since 5.12 */
+#endif
 
-enum kind { UNSET, NUMBER, CONTEXT, STACK };
+enum { STACK_SIZE = 128, MAX_HELPER_SIZE = 64 };
 
-struct machine {
-	uint64_t
-		value[MAX_BPF_REG]; /* STACK: bytes below the frame pointer, as a negative number */
-	uint8_t kind[MAX_BPF_REG];
-	uint8_t stack[STACK_SIZE];
-	uint64_t written; /* which bytes of the stack hold something */
+/* Bytes of the stack, a bit for each. */
+typedef unsigned __int128 stack_bits;
+
+enum kind { UNSET, NUMBER, CONTEXT, STACK, MAP, VALUE };
+
+/* What a register of the kind VALUE points into. */
+struct value {
+	uint8_t *base;
+	uint32_t size;
+	bool read_only;
 };
 
-/* --- checking ------------------------------------------------------------- */
-
-static bool check_jump(const struct bpf_insn *insn, size_t n, size_t at)
-{
-	return insn->off >= 0 && (size_t)insn->off < n - at - 1;
-}
-
-static bool check_load_store(const struct bpf_insn *insn)
-{
-	switch (insn->code) {
-	case BPF_LDX | BPF_MEM | BPF_B:
-	case BPF_LDX | BPF_MEM | BPF_H:
-	case BPF_LDX | BPF_MEM | BPF_W:
-		return insn->imm == 0 && insn->dst_reg < BPF_REG_10;
-	case BPF_STX | BPF_MEM | BPF_W:
-		return insn->imm == 0;
-	default:
-		return false;
-	}
-}
-
-static bool check_alu(const struct bpf_insn *insn)
-{
-	if (insn->off || insn->dst_reg >= BPF_REG_10)
-		return false;
-	switch (insn->code) {
-	case BPF_ALU64 | BPF_MOV | BPF_X:
-	case BPF_ALU | BPF_XOR | BPF_X:
-		return insn->imm == 0;
-	case BPF_ALU | BPF_MOV | BPF_K:
-	case BPF_ALU | BPF_AND | BPF_K:
-	case BPF_ALU64 | BPF_ADD | BPF_K:
-		return insn->src_reg == 0;
-	case BPF_ALU | BPF_END | BPF_TO_BE:
-		return insn->src_reg == 0 && (insn->imm == 16 || insn->imm == 32);
-	default:
-		return false;
-	}
-}
-
-static bool check_control(const struct bpf_insn *insn, size_t n, size_t at)
-{
-	switch (insn->code) {
-	case BPF_JMP | BPF_JA:
-		return !insn->dst_reg && !insn->src_reg && !insn->imm && check_jump(insn, n, at);
-	case BPF_JMP32 | BPF_JEQ | BPF_K:
-	case BPF_JMP32 | BPF_JNE | BPF_K:
-	case BPF_JMP32 | BPF_JGE | BPF_K:
-	case BPF_JMP32 | BPF_JLT | BPF_K:
-		return !insn->src_reg && check_jump(insn, n, at);
-	case BPF_JMP | BPF_CALL:
-		return !insn->dst_reg && !insn->src_reg && !insn->off &&
-		       insn->imm == BPF_FUNC_skb_load_bytes;
-	case BPF_JMP | BPF_EXIT:
-		return !insn->dst_reg && !insn->src_reg && !insn->off && !insn->imm;
-	default:
-		return false;
-	}
-}
-
-static bool check_insn(const struct bpf_insn *insn, size_t n, size_t at)
-{
-	if (insn->dst_reg >= MAX_BPF_REG || insn->src_reg >= MAX_BPF_REG)
-		return false;
-	switch (BPF_CLASS(insn->code)) {
-	case BPF_LDX:
-	case BPF_STX:
-		return check_load_store(insn);
-	case BPF_ALU:
-	case BPF_ALU64:
-		return check_alu(insn);
-	case BPF_JMP:
-	case BPF_JMP32:
-		return check_control(insn, n, at);
-	default:
-		return false;
-	}
-}
-
-/* Marks what can run after instruction `at`; what lies before it has been seen. */
-static void mark_next(const struct bpf_insn *insn, size_t at, bool *reached)
-{
-	bool jumps = BPF_CLASS(insn[at].code) == BPF_JMP32 || insn[at].code == (BPF_JMP | BPF_JA);
-
-	if (jumps)
-		reached[at + 1 + (size_t)insn[at].off] = true;
-	if (insn[at].code != (BPF_JMP | BPF_JA) && insn[at].code != (BPF_JMP | BPF_EXIT))
-		reached[at + 1] = true;
-}
-
-/* Instructions that cannot be reached are refused at load (check_cfg, kernel/bpf/verifier.c). */
-static size_t first_unreachable(const struct bpf_insn *insn, size_t n)
-{
-	bool *reached = calloc(n + 1, sizeof *reached);
-	size_t at = 0;
-
-	if (!reached)
-		return 0;
-	reached[0] = true;
-	for (; at < n && reached[at]; at++)
-		mark_next(insn, at, reached);
-	free(reached);
-	return at;
-}
-
-bool ebpf_check(const struct bpf_insn *insn, size_t n, size_t *bad)
-{
-	size_t at = 0;
-
-	while (at < n && check_insn(&insn[at], n, at))
-		at++;
-	/* All jumps go forward, so a program that ends in exit ends there at the latest. */
-	if (n && at == n && insn[n - 1].code == (BPF_JMP | BPF_EXIT)) {
-		at = first_unreachable(insn, n);
-		if (at == n)
-			return true;
-	}
-	*bad = at < n ? at : n ? n - 1 : 0;
-	return false;
-}
+struct machine {
+	/*
+	 * STACK: bytes below the frame pointer, as a negative number.  MAP: its number.  VALUE: bytes from
+	 * the beginning of the value.
+	 */
+	uint64_t value[MAX_BPF_REG];
+	uint8_t kind[MAX_BPF_REG];
+	uint8_t stack[STACK_SIZE];
+	stack_bits written; /* which bytes of the stack hold something */
+	struct value of[MAX_BPF_REG];
+};
 
 /* --- memory --------------------------------------------------------------- */
 
 static unsigned size_of(uint8_t code)
 {
-	return BPF_SIZE(code) == BPF_B ? 1 : BPF_SIZE(code) == BPF_H ? 2 : 4;
+	static const uint8_t size[] = { [BPF_W >> 3] = 4, [BPF_H >> 3] = 2, [BPF_B >> 3] = 1, [BPF_DW >> 3] = 8 };
+
+	return size[BPF_SIZE(code) >> 3];
 }
 
 static uint64_t read_memory(const void *from, unsigned size)
 {
 	uint16_t h;
 	uint32_t w;
+	uint64_t d;
 
-	if (size == 1)
+	switch (size) {
+	case 1:
 		return *(const uint8_t *)from;
-	if (size == 2) {
+	case 2:
 		memcpy(&h, from, sizeof h);
 		return h;
+	case 4:
+		memcpy(&w, from, sizeof w);
+		return w;
+	default:
+		memcpy(&d, from, sizeof d);
+		return d;
 	}
-	memcpy(&w, from, sizeof w);
-	return w;
+}
+
+static void write_memory(void *to, uint64_t value, unsigned size)
+{
+	const uint16_t h = (uint16_t)value;
+	const uint32_t w = (uint32_t)value;
+
+	switch (size) {
+	case 1:
+		*(uint8_t *)to = (uint8_t)value;
+		break;
+	case 2:
+		memcpy(to, &h, sizeof h);
+		break;
+	case 4:
+		memcpy(to, &w, sizeof w);
+		break;
+	default:
+		memcpy(to, &value, sizeof value);
+	}
 }
 
 /*
  * The bytes [offset, offset + size) of the stack, offset negative: as bits of `written`; 0 if
  * outside.
  */
-static uint64_t stack_bytes(int64_t offset, unsigned size)
+static stack_bits stack_bytes(int64_t offset, unsigned size)
 {
-	uint64_t bits = size >= 64 ? UINT64_MAX : ((uint64_t)1 << size) - 1;
+	stack_bits bits = size >= STACK_SIZE ? ~(stack_bits)0 : ((stack_bits)1 << size) - 1;
 
 	if (offset < -STACK_SIZE || offset + (int64_t)size > 0)
 		return 0;
 	return bits << (STACK_SIZE + offset);
 }
 
+/*
+ * Where `size` bytes at `off` from the register lie; NULL where the verifier would not have it.  What is
+ * read of the stack must have been written before, and what is written to counts as written from now on.
+ */
+static uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsigned size, bool write,
+			const struct ebpf_input *in)
+{
+	const int64_t offset = (int64_t)m->value[reg] + off;
+	stack_bits bytes;
+
+	if (offset & (size - 1))
+		return NULL;
+	switch (m->kind[reg]) {
+	case CONTEXT:
+		/* 64 bits of the context at a time are for some of its fields only. */
+		if (offset < 0 || size > 4 || (write && size != 4) || (size_t)offset + size > in->ctx_size)
+			return NULL;
+		return (uint8_t *)in->ctx + offset;
+	case STACK:
+		bytes = stack_bytes(offset, size);
+		if (write)
+			m->written |= bytes;
+		return bytes && (m->written & bytes) == bytes ? m->stack + STACK_SIZE + offset : NULL;
+	case VALUE:
+		if (offset < 0 || offset + size > m->of[reg].size || (write && m->of[reg].read_only))
+			return NULL;
+		return m->of[reg].base + offset;
+	default:
+		return NULL;
+	}
+}
+
 static bool load(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
 {
 	unsigned size = size_of(insn->code);
-	int64_t offset;
-	uint64_t bytes;
+	const uint8_t *from = address(m, insn->src_reg, insn->off, size, false, in);
 
-	if (m->kind[insn->src_reg] != CONTEXT && m->kind[insn->src_reg] != STACK)
+	if (!from)
 		return false;
-	offset = (int64_t)m->value[insn->src_reg] + insn->off;
-	if (offset & (size - 1))
-		return false;
-	if (m->kind[insn->src_reg] == CONTEXT) {
-		if (offset < 0 || (size_t)offset + size > in->ctx_size)
-			return false;
-		m->value[insn->dst_reg] = read_memory((const char *)in->ctx + offset, size);
-	} else {
-		bytes = stack_bytes(offset, size);
-		if (!bytes || (m->written & bytes) != bytes)
-			return false;
-		m->value[insn->dst_reg] = read_memory(m->stack + STACK_SIZE + offset, size);
-	}
+	m->value[insn->dst_reg] = read_memory(from, size);
 	m->kind[insn->dst_reg] = NUMBER;
 	return true;
 }
 
-static bool store(struct machine *m, const struct bpf_insn *insn, struct ebpf_input *in)
+static bool store(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
+{
+	bool constant = BPF_CLASS(insn->code) == BPF_ST;
+	uint64_t value = constant ? (uint64_t)(int64_t)insn->imm : m->value[insn->src_reg];
+	unsigned size = size_of(insn->code);
+	uint8_t *to;
+
+	if (!constant && m->kind[insn->src_reg] != NUMBER)
+		return false;
+	to = address(m, insn->dst_reg, insn->off, size, true, in);
+	if (to)
+		write_memory(to, value, size);
+	return to != NULL;
+}
+
+/* Atomic addition, which is to values of maps only. */
+static bool add_atomically(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
 {
 	unsigned size = size_of(insn->code);
-	int64_t offset;
-	uint64_t bytes;
-	uint32_t w;
+	uint8_t *to;
 
-	if (m->kind[insn->src_reg] != NUMBER ||
-	    (m->kind[insn->dst_reg] != CONTEXT && m->kind[insn->dst_reg] != STACK))
+	if (m->kind[insn->src_reg] != NUMBER || m->kind[insn->dst_reg] != VALUE)
 		return false;
-	w = (uint32_t)m->value[insn->src_reg];
-	offset = (int64_t)m->value[insn->dst_reg] + insn->off;
-	if (offset & (size - 1))
-		return false;
-	if (m->kind[insn->dst_reg] == CONTEXT) {
-		if (offset < 0 || (size_t)offset + size > in->ctx_size)
-			return false;
-		memcpy((char *)in->ctx + offset, &w, sizeof w);
-		return true;
-	}
-	bytes = stack_bytes(offset, size);
-	if (!bytes)
-		return false;
-	memcpy(m->stack + STACK_SIZE + offset, &w, sizeof w);
-	m->written |= bytes;
+	to = address(m, insn->dst_reg, insn->off, size, true, in);
+	if (to)
+		write_memory(to, read_memory(to, size) + m->value[insn->src_reg], size);
+	return to != NULL;
+}
+
+/* --- helpers -------------------------------------------------------------- */
+
+/* After a call: its result, and the registers of its arguments are lost. */
+static bool leave_helper(struct machine *m, uint64_t result)
+{
+	m->value[BPF_REG_0] = result;
+	m->kind[BPF_REG_0] = NUMBER;
+	memset(&m->kind[BPF_REG_1], UNSET, BPF_REG_5 - BPF_REG_1 + 1);
 	return true;
 }
 
 /* bpf_skb_load_bytes: 0, or -EFAULT with the buffer cleared (net/core/filter.c). */
 static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 {
-	uint64_t offset, size, bytes;
+	uint64_t offset, size;
+	stack_bits bytes;
 	int64_t to;
 
 	if (m->kind[BPF_REG_1] != CONTEXT || m->kind[BPF_REG_2] != NUMBER ||
@@ -252,14 +205,60 @@ static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 	m->written |= bytes;
 	if (offset <= in->packet_size && size <= in->packet_size - offset) {
 		memcpy(m->stack + STACK_SIZE + to, in->packet + offset, size);
-		m->value[BPF_REG_0] = 0;
-	} else {
-		memset(m->stack + STACK_SIZE + to, 0, size);
-		m->value[BPF_REG_0] = (uint64_t)-14;
+		return leave_helper(m, 0);
 	}
-	m->kind[BPF_REG_0] = NUMBER;
-	memset(&m->kind[BPF_REG_1], UNSET, BPF_REG_5 - BPF_REG_1 + 1);
-	return true;
+	memset(m->stack + STACK_SIZE + to, 0, size);
+	return leave_helper(m, (uint64_t)-14);
+}
+
+/* The map in R1, or NULL. */
+static struct ebpf_map *map_argument(const struct machine *m, const struct ebpf_input *in)
+{
+	if (m->kind[BPF_REG_1] != MAP || m->value[BPF_REG_1] >= in->nmaps)
+		return NULL;
+	return &in->map[m->value[BPF_REG_1]];
+}
+
+/* `size` bytes that a register points to, for a helper to read. */
+static const uint8_t *argument(struct machine *m, uint8_t reg, uint32_t size)
+{
+	const int64_t offset = (int64_t)m->value[reg];
+	stack_bits bytes;
+
+	if (m->kind[reg] == VALUE)
+		return offset >= 0 && offset + size <= m->of[reg].size ? m->of[reg].base + offset : NULL;
+	if (m->kind[reg] != STACK || size > STACK_SIZE)
+		return NULL;
+	bytes = stack_bytes(offset, size);
+	return bytes && (m->written & bytes) == bytes ? m->stack + STACK_SIZE + offset : NULL;
+}
+
+static bool call_map(struct machine *m, int32_t helper, const struct ebpf_input *in)
+{
+	struct ebpf_map *map = map_argument(m, in);
+	const uint8_t *key = map ? argument(m, BPF_REG_2, map->spec.key_size) : NULL, *value = NULL;
+	bool read_only = map && map->spec.flags & BPF_F_RDONLY_PROG;
+	uint8_t *found;
+
+	if (!key)
+		return false;
+	if (helper == BPF_FUNC_map_lookup_elem) {
+		found = ebpf_map_find(map, key);
+		leave_helper(m, 0);
+		if (found) {
+			m->kind[BPF_REG_0] = VALUE;
+			m->of[BPF_REG_0] = (struct value){ found, map->spec.value_size, read_only };
+		}
+		return true;
+	}
+	if (read_only)
+		return false;
+	if (helper == BPF_FUNC_map_delete_elem)
+		return leave_helper(m, (uint64_t)(int64_t)ebpf_map_delete(map, key));
+	value = argument(m, BPF_REG_3, map->spec.value_size);
+	if (!value || m->kind[BPF_REG_4] != NUMBER)
+		return false;
+	return leave_helper(m, (uint64_t)(int64_t)ebpf_map_set(map, key, value, m->value[BPF_REG_4]));
 }
 
 /* --- computing ------------------------------------------------------------ */
@@ -267,81 +266,190 @@ static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 static uint64_t host_order(uint64_t value, int bits)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return bits == 16 ? __builtin_bswap16((uint16_t)value) : __builtin_bswap32((uint32_t)value);
+	return bits == 16 ? __builtin_bswap16((uint16_t)value) :
+	       bits == 32 ? __builtin_bswap32((uint32_t)value) :
+			    __builtin_bswap64(value);
 #else
-	return bits == 16 ? (uint16_t)value : (uint32_t)value;
+	return bits == 16 ? (uint16_t)value : bits == 32 ? (uint32_t)value : value;
 #endif
+}
+
+static uint64_t compute(uint8_t code, uint64_t left, uint64_t right)
+{
+	switch (BPF_OP(code)) {
+	case BPF_ADD:
+		return left + right;
+	case BPF_SUB:
+		return left - right;
+	case BPF_AND:
+		return left & right;
+	case BPF_OR:
+		return left | right;
+	case BPF_XOR:
+		return left ^ right;
+	case BPF_LSH:
+		return left << right;
+	case BPF_RSH:
+		return BPF_CLASS(code) == BPF_ALU ? (uint32_t)left >> right : left >> right;
+	case BPF_ARSH:
+		return (uint64_t)(BPF_CLASS(code) == BPF_ALU ? (int32_t)left >> right : (int64_t)left >> right);
+	default: /* BPF_MOV */
+		return right;
+	}
+}
+
+/* A pointer and a number: pointers into the stack and into values move; the context by its fields' offsets only. */
+static bool move_pointer(struct machine *m, const struct bpf_insn *insn, uint64_t by)
+{
+	bool movable = m->kind[insn->dst_reg] == STACK || m->kind[insn->dst_reg] == VALUE;
+
+	if (!movable || (insn->code & ~BPF_X) != (BPF_ALU64 | BPF_ADD))
+		return false;
+	m->value[insn->dst_reg] += by;
+	return true;
 }
 
 /* Arithmetic; the checker has seen that it is one of these. */
 static inline bool alu(struct machine *m, const struct bpf_insn *insn)
 {
-	uint64_t *dst = &m->value[insn->dst_reg];
+	uint64_t *dst = &m->value[insn->dst_reg], right = (uint64_t)(int64_t)insn->imm;
 	uint8_t *kind = &m->kind[insn->dst_reg];
 
-	switch (insn->code) {
-	case BPF_ALU | BPF_END | BPF_TO_BE:
-		if (*kind != NUMBER)
-			return false;
-		*dst = host_order(*dst, insn->imm);
-		return true;
-	case BPF_ALU | BPF_MOV | BPF_K:
-		*dst = (uint32_t)insn->imm;
-		*kind = NUMBER;
-		return true;
-	case BPF_ALU64 | BPF_MOV | BPF_X:
+	if (insn->code == (BPF_ALU64 | BPF_MOV | BPF_X)) {
 		if (m->kind[insn->src_reg] == UNSET)
 			return false;
 		*dst = m->value[insn->src_reg];
 		*kind = m->kind[insn->src_reg];
-		return true;
-	case BPF_ALU | BPF_XOR | BPF_X:
-		if (*kind != NUMBER || m->kind[insn->src_reg] != NUMBER)
-			return false;
-		*dst = (uint32_t)*dst ^ (uint32_t)m->value[insn->src_reg];
-		return true;
-	case BPF_ALU | BPF_AND | BPF_K:
-		if (*kind != NUMBER)
-			return false;
-		*dst = (uint32_t)*dst & (uint32_t)insn->imm;
-		return true;
-	default: /* BPF_ALU64 | BPF_ADD | BPF_K; the context moves by its fields' offsets only */
-		if (*kind != NUMBER && *kind != STACK)
-			return false;
-		*dst += (uint64_t)(int64_t)insn->imm;
+		m->of[insn->dst_reg] = m->of[insn->src_reg];
 		return true;
 	}
+	if (BPF_OP(insn->code) == BPF_END) {
+		*dst = host_order(*dst, insn->imm);
+		return *kind == NUMBER;
+	}
+	if (BPF_SRC(insn->code) == BPF_X) {
+		if (m->kind[insn->src_reg] != NUMBER)
+			return false;
+		right = m->value[insn->src_reg];
+	}
+	if (BPF_OP(insn->code) == BPF_MOV)
+		*kind = NUMBER;
+	if (*kind != NUMBER)
+		return move_pointer(m, insn, right);
+	*dst = compute(insn->code, *dst, right);
+	if (BPF_CLASS(insn->code) == BPF_ALU)
+		*dst = (uint32_t)*dst;
+	return true;
 }
 
-static inline bool holds(const struct machine *m, const struct bpf_insn *insn)
+/* A load of 16 bytes: a number, a map, or the address of a table's byte. */
+static bool wide_load(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
 {
-	uint32_t left = (uint32_t)m->value[insn->dst_reg], right = (uint32_t)insn->imm;
+	const uint32_t first = (uint32_t)insn->imm, second = (uint32_t)insn[1].imm;
+	const uint8_t dst = insn->dst_reg;
 
-	switch (BPF_OP(insn->code)) {
+	if (insn->src_reg == BPF_PSEUDO_MAP_FD) {
+		m->kind[dst] = MAP;
+		m->value[dst] = first;
+		return first < in->nmaps && second == 0;
+	}
+	if (insn->src_reg == BPF_PSEUDO_MAP_VALUE) {
+		const struct ebpf_map *map = second < in->nmaps ? &in->map[second] : NULL;
+
+		if (!map || map->spec.type != BPF_MAP_TYPE_ARRAY || map->spec.max_entries != 1 ||
+		    first >= map->spec.value_size)
+			return false;
+		m->kind[dst] = VALUE;
+		m->value[dst] = first;
+		m->of[dst] = (struct value){ map->value, map->spec.value_size,
+					     map->spec.flags & BPF_F_RDONLY_PROG };
+		return true;
+	}
+	m->kind[dst] = NUMBER;
+	m->value[dst] = first | (uint64_t)second << 32;
+	return true;
+}
+
+/* --- running -------------------------------------------------------------- */
+
+static inline bool compare(uint8_t op, uint64_t left, uint64_t right)
+{
+	switch (op) {
 	case BPF_JEQ:
 		return left == right;
 	case BPF_JNE:
 		return left != right;
+	case BPF_JGT:
+		return left > right;
 	case BPF_JGE:
 		return left >= right;
-	default: /* BPF_JLT */
+	case BPF_JLT:
 		return left < right;
+	case BPF_JLE:
+		return left <= right;
+	default: /* BPF_JSET */
+		return (left & right) != 0;
 	}
 }
 
-/* An instruction that neither jumps nor ends the program. */
-static inline bool step(struct machine *m, const struct bpf_insn *insn, struct ebpf_input *in)
+/* Whether a conditional jump is taken; false if it compares what must not be. */
+static bool decide(const struct machine *m, const struct bpf_insn *insn, bool *taken)
+{
+	uint64_t left = m->value[insn->dst_reg], right = (uint64_t)(int64_t)insn->imm;
+	bool pointer = m->kind[insn->dst_reg] == VALUE;
+
+	if (BPF_SRC(insn->code) == BPF_X) {
+		if (m->kind[insn->src_reg] != NUMBER)
+			return false;
+		right = m->value[insn->src_reg];
+	}
+	/* Of the value that a lookup found, only that there is one. */
+	if (pointer && (BPF_SRC(insn->code) == BPF_X || insn->imm || BPF_CLASS(insn->code) != BPF_JMP ||
+			(BPF_OP(insn->code) != BPF_JEQ && BPF_OP(insn->code) != BPF_JNE)))
+		return false;
+	if (pointer)
+		left = 1;
+	else if (m->kind[insn->dst_reg] != NUMBER)
+		return false;
+	if (BPF_CLASS(insn->code) == BPF_JMP32) {
+		left = (uint32_t)left;
+		right = (uint32_t)right;
+	}
+	*taken = compare(BPF_OP(insn->code), left, right);
+	return true;
+}
+
+/* An instruction after which the next one runs. */
+static inline bool step(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
 {
 	switch (BPF_CLASS(insn->code)) {
+	case BPF_LD:
+		return wide_load(m, insn, in);
 	case BPF_LDX:
 		return load(m, insn, in);
 	case BPF_STX:
+		if (BPF_MODE(insn->code) == BPF_ATOMIC)
+			return add_atomically(m, insn, in);
+		return store(m, insn, in);
+	case BPF_ST:
 		return store(m, insn, in);
 	case BPF_JMP:
-		return call_load_bytes(m, in);
+		if (insn->imm == BPF_FUNC_skb_load_bytes)
+			return call_load_bytes(m, in);
+		return call_map(m, insn->imm, in);
 	default:
 		return alu(m, insn);
 	}
+}
+
+static void reset(struct machine *m)
+{
+	memset(m->kind, UNSET, sizeof m->kind);
+	m->written = 0;
+	m->kind[BPF_REG_1] = CONTEXT;
+	m->value[BPF_REG_1] = 0;
+	m->kind[BPF_REG_10] = STACK;
+	m->value[BPF_REG_10] = 0;
 }
 
 bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result,
@@ -349,20 +457,16 @@ bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint
 {
 	struct machine m;
 	size_t count = 0;
+	bool taken;
 
-	memset(m.kind, UNSET, sizeof m.kind);
-	m.written = 0;
-	m.kind[BPF_REG_1] = CONTEXT;
-	m.value[BPF_REG_1] = 0;
-	m.kind[BPF_REG_10] = STACK;
-	m.value[BPF_REG_10] = 0;
+	reset(&m);
 	for (const struct bpf_insn *i = insn; i < insn + n; i++) {
+		const unsigned class = BPF_CLASS(i->code), op = BPF_OP(i->code);
+
 		count++;
-		/* Comparisons are most of what runs. */
-		if (BPF_CLASS(i->code) == BPF_JMP32) {
-			if (m.kind[i->dst_reg] != NUMBER)
-				return false;
-			if (holds(&m, i))
+		/* Comparisons with constants are most of what runs. */
+		if (class == BPF_JMP32 && BPF_SRC(i->code) == BPF_K && m.kind[i->dst_reg] == NUMBER) {
+			if (compare((uint8_t)op, (uint32_t)m.value[i->dst_reg], (uint32_t)i->imm))
 				i += i->off;
 		} else if (i->code == (BPF_JMP | BPF_JA)) {
 			i += i->off;
@@ -373,8 +477,15 @@ bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint
 			if (steps)
 				*steps = count;
 			return true;
+		} else if ((class == BPF_JMP32 || class == BPF_JMP) && op != BPF_CALL) {
+			if (!decide(&m, i, &taken))
+				return false;
+			if (taken)
+				i += i->off;
 		} else if (!step(&m, i, in)) {
 			return false;
+		} else if (class == BPF_LD) {
+			i++;
 		}
 	}
 	return false;

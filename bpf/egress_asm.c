@@ -69,6 +69,25 @@ void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint3
 		(struct cave_resolver_patch){ hook, (uint32_t)s->n, slot, field };
 }
 
+static void load_pseudo(struct assembler *s, uint8_t dst, uint8_t pseudo, uint32_t first, uint32_t second)
+{
+	asm_emit(s, (struct bpf_insn){ .code = BPF_LD | BPF_IMM | BPF_DW,
+				       .dst_reg = dst,
+				       .src_reg = pseudo,
+				       .imm = (int32_t)first });
+	asm_emit(s, (struct bpf_insn){ .imm = (int32_t)second });
+}
+
+void asm_map(struct assembler *s, uint8_t dst, uint32_t map)
+{
+	load_pseudo(s, dst, BPF_PSEUDO_MAP_FD, map, 0);
+}
+
+void asm_table(struct assembler *s, uint8_t dst, uint32_t map, uint32_t offset)
+{
+	load_pseudo(s, dst, BPF_PSEUDO_MAP_VALUE, offset, map);
+}
+
 /* One stepping stone for every label that an old jump waits for. */
 static void lay_stones(struct assembler *s)
 {

@@ -56,6 +56,13 @@ void asm_jump(struct assembler *s, uint8_t code, uint8_t dst, uint32_t imm, asm_
 /* The next instruction, a jump, compares with a field of a resolver's slot (cave/artefact.h). */
 void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint32_t field);
 
+/*
+ * dst = the map of that number, for a helper; dst = the address of a byte of the one value that a table has.
+ * Two instructions.
+ */
+void asm_map(struct assembler *s, uint8_t dst, uint32_t map);
+void asm_table(struct assembler *s, uint8_t dst, uint32_t map, uint32_t offset);
+
 /* An unconditional jump.  Stepping stones may follow it. */
 void asm_goto(struct assembler *s, asm_label label);
 

@@ -21,6 +21,21 @@ struct filter_program {
 	size_t npatches;
 };
 
+/*
+ * A map that the egress programs of a policy share (struct cave_map of cave/artefact.h).  A table has contents,
+ * `value_size` bytes of them, and is read only; any other map is empty at first, and programs may write to it.
+ */
+struct map_def {
+	const char *name; /* at most CAVE_MAP_NAME_MAX bytes of [a-z0-9_] */
+	struct cave_map spec;
+	const void *contents; /* of a table, else NULL */
+};
+
+struct map_list {
+	const struct map_def *map; /* instructions refer to maps by their place in it */
+	size_t n;
+};
+
 /* An egress program (eBPF).  A 16-byte load counts as two instructions, the second one all zero. */
 struct hook_program {
 	enum cave_hook hook;
@@ -29,6 +44,7 @@ struct hook_program {
 	size_t n;
 	const struct cave_resolver_patch *patch; /* ascending by insn */
 	size_t npatches;
+	const struct map_list *maps; /* one and the same for all programs of a policy; NULL: none */
 };
 
 /* Why a program could not be generated; the driver turns it into a diagnostic. */

@@ -133,7 +133,7 @@ static const char *fill(struct arena *a, struct btf *btf, const struct object_pa
 		put_lines(&s, &parts->hook[i], (__u32)name, &lines);
 	}
 	put_ext(ext, &funcs, &lines);
-	return NULL;
+	return parts->hook->maps ? btf_maps(btf, parts->hook->maps) : NULL;
 }
 
 const char *btf_write(struct arena *a, const struct object_parts *parts, struct buffer *out, struct buffer *ext)

@@ -157,6 +157,19 @@ static void disasm_jump(const struct bpf_insn *i, size_t at, char out[DISASM_SIZ
 			 target);
 }
 
+/* A number, or a map as the artefact refers to it (cave/artefact.h). */
+static void disasm_wide_load(const struct bpf_insn *i, char out[DISASM_SIZE])
+{
+	const uint32_t first = (uint32_t)i->imm, second = (uint32_t)i[1].imm;
+
+	if (i->src_reg == BPF_PSEUDO_MAP_FD)
+		snprintf(out, DISASM_SIZE, "r%u = map %u", i->dst_reg, first);
+	else if (i->src_reg == BPF_PSEUDO_MAP_VALUE)
+		snprintf(out, DISASM_SIZE, "r%u = value of map %u + %u", i->dst_reg, second, first);
+	else
+		snprintf(out, DISASM_SIZE, "r%u = 0x%llx ll", i->dst_reg, first | (unsigned long long)second << 32);
+}
+
 void disasm_hook(const struct bpf_insn *insn, size_t n, size_t at, char out[DISASM_SIZE])
 {
 	const struct bpf_insn *i = &insn[at];
@@ -164,8 +177,7 @@ void disasm_hook(const struct bpf_insn *insn, size_t n, size_t at, char out[DISA
 	switch (BPF_CLASS(i->code)) {
 	case BPF_LD:
 		if (i->code == (BPF_LD | BPF_IMM | BPF_DW) && at + 1 < n)
-			snprintf(out, DISASM_SIZE, "r%u = 0x%llx ll", i->dst_reg,
-				 (unsigned long long)(uint32_t)i->imm | (unsigned long long)(uint32_t)i[1].imm << 32);
+			disasm_wide_load(i, out);
 		else
 			snprintf(out, DISASM_SIZE, "%s", at && i->code == 0 ? "" : "? load");
 		break;
@@ -177,7 +189,9 @@ void disasm_hook(const struct bpf_insn *insn, size_t n, size_t at, char out[DISA
 			 (unsigned)i->imm);
 		break;
 	case BPF_STX:
-		snprintf(out, DISASM_SIZE, "*(%s *)(r%u %+d) = r%u", size_name(i->code), i->dst_reg, i->off, i->src_reg);
+		snprintf(out, DISASM_SIZE,
+			 BPF_MODE(i->code) == BPF_MEM ? "*(%s *)(r%u %+d) = r%u" : "lock *(%s *)(r%u %+d) += r%u",
+			 size_name(i->code), i->dst_reg, i->off, i->src_reg);
 		break;
 	case BPF_ALU:
 	case BPF_ALU64:

@@ -128,7 +128,28 @@ static void dump_reach(FILE *to, const struct artefact_record *r)
 		reach.ipv6);
 }
 
-static void dump_record(FILE *to, const struct artefact_record *r)
+/* The records of maps stand in the order of their numbers. */
+static void dump_map(FILE *to, const struct artefact *a, const struct artefact_record *r)
+{
+	static const char *const types[] = {
+		[BPF_MAP_TYPE_ARRAY] = "array",
+		[BPF_MAP_TYPE_HASH] = "hash",
+		[BPF_MAP_TYPE_LRU_HASH] = "lru_hash",
+	};
+	const struct artefact_map *m = a->map;
+
+	while (memcmp(m->name, r->payload + sizeof m->spec, r->length - sizeof m->spec) ||
+	       m->name[r->length - sizeof m->spec])
+		m++;
+	fprintf(to, "  map %zu, %s: ", (size_t)(m - a->map), m->name);
+	if (m->contents)
+		fprintf(to, "a table of %u bytes\n", m->spec.value_size);
+	else
+		fprintf(to, "%s, at most %u entries, key %u bytes, value %u bytes\n", types[m->spec.type],
+			m->spec.max_entries, m->spec.key_size, m->spec.value_size);
+}
+
+static void dump_record(FILE *to, const struct artefact *a, const struct artefact_record *r)
 {
 	static const char *const labels[] = {
 		[CAVE_RECORD_NAME] = "name",
@@ -144,6 +165,8 @@ static void dump_record(FILE *to, const struct artefact_record *r)
 	} else if (r->type == CAVE_RECORD_RESOLVER) {
 		fprintf(to, "  name servers of the host, in %zu places\n",
 			r->length / sizeof(struct cave_resolver_patch));
+	} else if (r->type == CAVE_RECORD_MAP) {
+		dump_map(to, a, r);
 	} else if (r->type == CAVE_RECORD_REACH) {
 		dump_reach(to, r);
 	} else if (r->type != CAVE_RECORD_FILTER) {
@@ -166,7 +189,7 @@ static void dump_manifest(FILE *to, const struct artefact *a)
 	fprintf(to, "  requires%s%s%s\n", a->requires & CAVE_REQUIRE_EGRESS ? " egress programs" : "",
 		a->requires & CAVE_REQUIRE_MOUNTS ? " a mount namespace" : "", a->requires ? "" : " nothing more");
 	while (artefact_next(a, &at, &r))
-		dump_record(to, &r);
+		dump_record(to, a, &r);
 	dump_patches(to, a);
 	fputs("\nprofile\n", to);
 	put_lines(to, a->policy.data, a->policy.size);

@@ -75,14 +75,23 @@ static bool allowed_by(const struct hook_program *h, const struct connect_expect
 		.type = x->proto == NET_TCP ? SOCK_STREAM : SOCK_DGRAM,
 		.protocol = x->proto == NET_TCP ? IPPROTO_TCP : IPPROTO_UDP,
 	};
-	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
+	struct arena scratch = { 0 };
+	struct ebpf_input in = {
+		.ctx = &ctx,
+		.ctx_size = sizeof ctx,
+		.map = ebpf_maps(&scratch, h->maps),
+		.nmaps = h->maps ? h->maps->n : 0,
+	};
 	uint64_t result = 0;
+	bool good;
 
 	if (v6)
 		put_address6(&ctx, x->family, x->to);
 	else
 		ctx.user_ip4 = htonl((uint32_t)x->to.lo);
-	return ebpf_run(h->insn, h->n, &in, &result, NULL) && result == 1;
+	good = ebpf_run(h->insn, h->n, &in, &result, NULL);
+	arena_free(&scratch);
+	return good && result == 1;
 }
 
 static void failed(struct diags *d, const struct connect_expectation *x, const char *hook)

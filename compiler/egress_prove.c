@@ -34,6 +34,8 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct hook_p
 	struct arena scratch = { 0 };
 	struct prover v = { .d = d, .a = &scratch, .p = p, .hook = hook };
 
+	v.map = ebpf_maps(&scratch, hook->maps);
+	v.nmaps = hook->maps ? hook->maps->n : 0;
 	reference_init(&v.ref, &scratch, p);
 	v.near = reference_list(&scratch, p);
 	v.holding = reference_list(&scratch, p);

@@ -44,6 +44,8 @@ bool run_program(struct prover *v, enum cave_hook hook, struct ebpf_input *in, u
 {
 	const struct hook_program *h = &v->hook[hook];
 
+	in->map = v->map;
+	in->nmaps = v->nmaps;
 	if (ebpf_run(h->insn, h->n, in, result, NULL) && *result <= 1)
 		return true;
 	if (!v->failed)
@@ -122,7 +124,9 @@ struct wire make_packet(enum net_family family, int protocol, struct net_addr so
 void ask_packet(struct prover *v, const struct question *q, struct __sk_buff *ctx,
 		const struct wire *w, bool want)
 {
-	struct ebpf_input in = { ctx, sizeof *ctx, w->byte, w->size };
+	struct ebpf_input in = {
+		.ctx = ctx, .ctx_size = sizeof *ctx, .packet = w->byte, .packet_size = w->size
+	};
 	uint64_t result;
 
 	if (run_program(v, q->hook, &in, &result) && (result == 1) != want)

@@ -49,6 +49,8 @@ struct prover {
 	struct arena *a;
 	const struct policy *p;
 	const struct hook_program *hook;
+	struct ebpf_map *map; /* what the programs refer to */
+	size_t nmaps;
 	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
 	bool used[NET_PROTOS]; /* or peers may come in by it */
 	struct sample sample[NET_PROTOS][NET_FAMILIES];

@@ -72,6 +72,18 @@ static void put_resolver(struct buffer *b, const struct hook_program *hook)
 		put_record(b, CAVE_RECORD_RESOLVER, 0, payload.data, payload.n);
 }
 
+static void put_maps(struct buffer *b, const struct map_list *maps)
+{
+	for (size_t i = 0; maps && i < maps->n; i++) {
+		const struct map_def *m = &maps->map[i];
+		struct buffer payload = { .arena = b->arena };
+
+		buffer_add(&payload, &m->spec, sizeof m->spec);
+		buffer_add(&payload, m->name, strlen(m->name));
+		put_record(b, CAVE_RECORD_MAP, 0, payload.data, payload.n);
+	}
+}
+
 static void put_reach(struct buffer *b, const struct net_reach *reach)
 {
 	const struct cave_reach payload = { reach->v4, reach->v6 };
@@ -100,6 +112,7 @@ void manifest_write(const struct policy *p, const struct filter_program filter[A
 		put_string(out, CAVE_RECORD_PROGRAM, 0, hook_section[i]);
 	if (hook) {
 		put_resolver(out, hook);
+		put_maps(out, hook->maps);
 		put_reach(out, reach);
 	}
 	header.size = (uint32_t)out->n;

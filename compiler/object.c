@@ -7,10 +7,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef R_BPF_64_64
+#define R_BPF_64_64 1 /* Documentation/bpf/llvm_reloc.rst */
+#endif
+
 #include "bpf/artefact.h"
 #include "bpf/sha256.h"
 
-enum { MAX_SECTIONS = 40, ALIGNMENT = 8 };
+enum { MAX_SECTIONS = 64, ALIGNMENT = 8 };
 
 struct section {
 	const char *name;
@@ -63,33 +67,96 @@ static Elf64_Word add_string(struct buffer *table, const char *s)
 	return (Elf64_Word)at;
 }
 
-static void add_symbol(struct layout *l, const char *name, size_t section, size_t size)
+static void add_symbol(struct layout *l, const char *name, unsigned char type, size_t section, size_t at, size_t size)
 {
 	Elf64_Sym symbol = {
 		.st_name = add_string(&l->strings, name),
-		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		.st_info = ELF64_ST_INFO(STB_GLOBAL, type),
 		.st_shndx = (Elf64_Half)section,
+		.st_value = at,
 		.st_size = size,
 	};
 
 	buffer_add(&l->symbols, &symbol, sizeof symbol);
 }
 
+/* Tables in sections of their own, the definitions of the other maps together in .maps: as libbpf has it. */
+static void add_maps(struct layout *l, const struct map_list *maps)
+{
+	const size_t definition = btf_map_size();
+	struct section *s = NULL;
+	size_t n = 0, section = 0;
+	char *zero;
+
+	for (size_t i = 0; i < maps->n; i++)
+		n += !maps->map[i].contents;
+	zero = ARENA_ARRAY(l->arena, n * definition, char);
+	if (n) {
+		section = l->n;
+		s = add(l, ".maps", SHT_PROGBITS, zero, n * definition);
+		s->flags = SHF_ALLOC | SHF_WRITE;
+	}
+	n = 0;
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct map_def *m = &maps->map[i];
+
+		if (!m->contents) {
+			add_symbol(l, m->name, STT_OBJECT, section, n++ * definition, definition);
+			continue;
+		}
+		add_symbol(l, m->name, STT_OBJECT, l->n, 0, m->spec.value_size);
+		s = add(l, arena_printf(l->arena, CAVE_MAP_TABLE_PREFIX "%s", m->name), SHT_PROGBITS, m->contents,
+			m->spec.value_size);
+		s->flags = SHF_ALLOC;
+	}
+}
+
+/* Which instructions of the program in `section` refer to which map; maps' symbols follow those of the programs. */
+static void add_references(struct layout *l, const struct hook_program *p, size_t section)
+{
+	struct section *s = NULL;
+
+	for (size_t i = 0; i + 1 < p->n; i++) {
+		const struct bpf_insn *insn = &p->insn[i];
+		bool by_value = insn->src_reg == BPF_PSEUDO_MAP_VALUE;
+		Elf64_Rel rel = { .r_offset = i * sizeof *insn };
+
+		if (insn->code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		i++;
+		if (!insn->src_reg)
+			continue;
+		rel.r_info = ELF64_R_INFO(1 + CAVE_HOOK_COUNT + (Elf64_Xword)insn[by_value].imm, R_BPF_64_64);
+		if (!s) {
+			s = add(l, arena_printf(l->arena, ".rel%s", hook_section[p->hook]), SHT_REL, NULL, 0);
+			s->info = (Elf64_Word)section;
+			s->entsize = sizeof rel;
+		}
+		buffer_add(&s->data, &rel, sizeof rel);
+	}
+}
+
 static const char *add_programs(struct layout *l, const struct object_parts *parts)
 {
 	static const char license[] = "Dual MIT/GPL";
 	struct buffer btf = { .arena = l->arena }, ext = { .arena = l->arena };
+	const size_t first = l->n;
 	const char *fault;
 
 	for (size_t i = 0; parts->hook && i < CAVE_HOOK_COUNT; i++) {
 		const struct hook_program *p = &parts->hook[i];
 
-		add_symbol(l, object_function(p->hook), l->n, p->n * sizeof *p->insn);
+		add_symbol(l, object_function(p->hook), STT_FUNC, l->n, 0, p->n * sizeof *p->insn);
 		add(l, hook_section[p->hook], SHT_PROGBITS, p->insn, p->n * sizeof *p->insn)->flags =
 			SHF_ALLOC | SHF_EXECINSTR;
 	}
 	if (!parts->hook)
 		return NULL;
+	if (parts->hook->maps) {
+		add_maps(l, parts->hook->maps);
+		for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+			add_references(l, &parts->hook[i], first + i);
+	}
 	add(l, "license", SHT_PROGBITS, license, sizeof license)->flags = SHF_ALLOC | SHF_WRITE;
 	fault = btf_write(l->arena, parts, &btf, &ext);
 	if (fault)
@@ -154,6 +221,7 @@ static void add_identity(struct layout *l)
 {
 	struct artefact_parts of = { .manifest = { 0 } };
 	uint8_t identity[CAVE_DIGEST_SIZE];
+	size_t tables = 0; /* in the order of their maps */
 
 	for (size_t i = 1; i < l->n; i++) {
 		const struct section *s = &l->section[i];
@@ -168,6 +236,8 @@ static void add_identity(struct layout *l)
 		for (size_t hook = 0; hook < CAVE_HOOK_COUNT; hook++)
 			if (strcmp(s->name, hook_section[hook]) == 0)
 				of.program[hook] = view(s);
+		if (strncmp(s->name, CAVE_MAP_TABLE_PREFIX, strlen(CAVE_MAP_TABLE_PREFIX)) == 0)
+			of.table[tables++] = view(s);
 	}
 	artefact_identity(&of, identity);
 	add(l, "cave.identity", SHT_PROGBITS, identity, sizeof identity);
@@ -179,6 +249,9 @@ static void add_tables(struct layout *l)
 	static const uint8_t digest[CAVE_DIGEST_SIZE];
 	struct section *symtab = add(l, ".symtab", SHT_SYMTAB, l->symbols.data, l->symbols.n);
 
+	for (size_t i = 1; i < l->n; i++)
+		if (l->section[i].type == SHT_REL)
+			l->section[i].link = (Elf64_Word)l->n - 1;
 	symtab->link = (Elf64_Word)l->n;
 	symtab->info = 1; /* the first global symbol */
 	symtab->entsize = sizeof(Elf64_Sym);

@@ -3,6 +3,8 @@
 #ifndef CAVE_COMPILER_OBJECT_H
 #define CAVE_COMPILER_OBJECT_H
 
+#include <bpf/btf.h>
+
 #include "bpf/program.h"
 #include "compiler/buffer.h"
 #include "compiler/source.h"
@@ -23,6 +25,10 @@ const char *object_write(struct arena *a, const struct object_parts *parts, stru
 
 /* The .BTF and .BTF.ext sections for the programs: one function each, and their line info. */
 const char *btf_write(struct arena *a, const struct object_parts *parts, struct buffer *btf, struct buffer *ext);
+
+/* BTF for the maps, as libbpf reads it; NULL, or what the library refused.  The size of a definition in .maps. */
+const char *btf_maps(struct btf *btf, const struct map_list *maps);
+size_t btf_map_size(void);
 
 /* The function and program name for a hook: "cave_connect4". */
 const char *object_function(enum cave_hook hook);

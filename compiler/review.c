@@ -52,9 +52,22 @@ static void *read_bytes(struct arena *a, const char *path, size_t *size)
 	return copy;
 }
 
+static const struct map_list *take_maps(struct arena *a, const struct artefact *view)
+{
+	struct map_def *map = ARENA_ARRAY(a, view->nmaps, struct map_def);
+	struct map_list *list = ARENA_ARRAY(a, 1, struct map_list);
+
+	for (size_t i = 0; i < view->nmaps; i++)
+		map[i] = (struct map_def){ view->map[i].name, view->map[i].spec, view->map[i].contents };
+	*list = (struct map_list){ map, view->nmaps };
+	return view->nmaps ? list : NULL;
+}
+
 /* The artefact's own programs take the place of those that would be generated. */
 static void take_programs(struct compile *c, const struct artefact *view)
 {
+	const struct map_list *maps = take_maps(&c->arena, view);
+
 	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++) {
 		const struct artefact_filter *f = &view->filter[arch];
 
@@ -71,7 +84,7 @@ static void take_programs(struct compile *c, const struct artefact *view)
 			if (view->resolver[i].hook == hook)
 				patch[n++] = view->resolver[i];
 		c->hook[hook] = (struct hook_program){ (enum cave_hook)hook, p->insn,
-						       ARENA_ARRAY(&c->arena, p->n + 1, line_id), p->n, patch, n };
+						       ARENA_ARRAY(&c->arena, p->n + 1, line_id), p->n, patch, n, maps };
 	}
 }
 

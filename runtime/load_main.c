@@ -20,6 +20,7 @@
 
 #include "bpf/artefact.h"
 #include "runtime/load_info.h"
+#include "runtime/load_maps.h"
 #include "runtime/load_protocol.h"
 
 enum { LOG_SIZE = 16 << 20 };
@@ -138,31 +139,33 @@ static size_t read_resolvers(char **argv, struct artefact_address out[CAVE_RESOL
 	return n;
 }
 
-/* The program with the name servers in their places. */
-static struct artefact_program complete(const struct artefact *a, size_t i, char **argv)
+/* The program with the name servers in their places, and its maps. */
+static struct artefact_program complete(const struct artefact *a, size_t i, char **argv, const struct load_maps *maps)
 {
 	struct artefact_program p = a->program[i];
 	struct artefact_address address[CAVE_RESOLVERS];
 	struct bpf_insn *copy;
 	size_t n = read_resolvers(argv, address);
 
-	if (!a->nresolver)
+	if (!a->nresolver && !a->nmaps)
 		return p;
-	if (!n)
+	if (a->nresolver && !n)
 		answer(EINVAL, "the policy grants the host's name servers, and none was given");
 	copy = malloc(p.n * sizeof *copy);
 	if (!copy)
 		answer(ENOMEM, "no memory for a program");
 	memcpy(copy, p.insn, p.n * sizeof *copy);
+	load_maps_refer(maps, copy, p.n);
 	artefact_resolver_fill(a->resolver, a->nresolver, (enum cave_hook)i, address, n, copy);
 	p.insn = copy;
 	return p;
 }
 
-static int load(const struct artefact *a, size_t i, char **argv, const struct load_info *info)
+static int load(const struct artefact *a, size_t i, char **argv, const struct load_info *info,
+		const struct load_maps *maps)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = hooks[i].attach);
-	const struct artefact_program p = complete(a, i, argv);
+	const struct artefact_program p = complete(a, i, argv, maps);
 	char name[BPF_OBJ_NAME_LEN];
 	void *records[2];
 	char *log;
@@ -188,6 +191,14 @@ static int load(const struct artefact *a, size_t i, char **argv, const struct lo
 	if (p.insn != a->program[i].insn)
 		free((void *)p.insn);
 	return fd;
+}
+
+static void create_maps(const struct artefact *a, const struct load_info *info, struct load_maps *out)
+{
+	const char *bad = load_maps_create(a, info->btf, out);
+
+	if (bad)
+		answer(errno, "cannot create the map %s of the policy's programs", bad);
 }
 
 static void attach(size_t i, int program)
@@ -265,6 +276,7 @@ int main(int argc, char **argv)
 {
 	struct artefact a;
 	struct load_info info;
+	struct load_maps maps;
 	int program[CAVE_HOOK_COUNT];
 
 	if (argc < 1)
@@ -272,8 +284,9 @@ int main(int argc, char **argv)
 	libbpf_set_print(NULL); /* its own messages would go to the tool's standard error */
 	open_artefact(&a);
 	load_info_open(&a, &info);
+	create_maps(&a, &info, &maps);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
-		program[i] = load(&a, i, argv, &info);
+		program[i] = load(&a, i, argv, &info, &maps);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 		attach(i, program[i]);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
@@ -281,5 +294,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 		verify_inherited(i, program[i]);
 	load_info_close(&info);
+	load_maps_close(&maps);
 	answer(0, LOAD_OK);
 }

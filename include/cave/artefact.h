@@ -5,6 +5,9 @@
  * A little-endian ELF64 relocatable for EM_BPF.  Sections:
  *
  *   cgroup/connect4 …        one egress program each (struct bpf_insn), named as libbpf names hooks
+ *   .rodata.NAME             the contents of the table NAME (see struct cave_map)
+ *   .maps, .relSECTION       for libbpf and bpftool, which load the file by them: the definitions of the other
+ *                            maps, and which instructions of a program refer to a map
  *   license, .BTF, .BTF.ext  for libbpf, bpftool and the verifier's log
  *   cave.seccomp.ARCH        the syscall filter (struct sock_filter), unfinished: see "patches"
  *   cave.lines               source lines that instructions came from (for dump; not in the identity)
@@ -56,6 +59,7 @@ enum cave_record_type {
 	CAVE_RECORD_FILTER = 6, /* struct cave_filter, then its patches; one per architecture */
 	CAVE_RECORD_PROGRAM = 7, /* the section name of an egress program */
 	CAVE_RECORD_RESOLVER = 8, /* struct cave_resolver_patch, one or more; at most one record */
+	CAVE_RECORD_MAP = 9, /* struct cave_map, then its name; the first is map 0 */
 	CAVE_RECORD_REACH = 14, /* struct cave_reach; exactly one where EGRESS is required, else none */
 };
 
@@ -148,9 +152,31 @@ struct cave_resolver_patch {
 };
 
 /*
+ * A map that egress programs refer to: what the runtime creates before it loads them.
+ *
+ * A program refers to a map by a 16-byte load, BPF_LD|BPF_IMM|BPF_DW.  With src_reg BPF_PSEUDO_MAP_FD the number
+ * of the map is in `imm` of the first half, and 0 in the second; with BPF_PSEUDO_MAP_VALUE, which is for arrays of
+ * one entry, the offset into the value is in the first, and the number of the map in the second.
+ *
+ * A map with BPF_F_RDONLY_PROG is a table: an array of one entry whose value is the section .rodata.NAME, written
+ * once and frozen.  Every other map is empty at first: an array, a hash, or an LRU hash.
+ */
+struct cave_map {
+	uint32_t type; /* enum bpf_map_type: ARRAY, HASH or LRU_HASH */
+	uint32_t key_size, value_size; /* bytes; those of a key are a multiple of 4, those of a value of 8 */
+	uint32_t max_entries;
+	uint32_t flags; /* BPF_F_RDONLY_PROG, or 0 */
+};
+
+#define CAVE_MAP_TABLE_PREFIX ".rodata."
+#define CAVE_MAP_NAME_MAX 15 /* BPF_OBJ_NAME_LEN, linux/bpf.h, less the NUL */
+#define CAVE_MAPS_MAX 16
+
+/*
  * The policy's identity: SHA-256 over, for each of these that exists and in this order - cave.manifest,
- * cave.policy, the egress programs in the order of the hook table, cave.seccomp.x86_64, .aarch64, .riscv64 -
- * the section's name with its NUL, its size as uint64_t, and its bytes.  No source position is in it.
+ * cave.policy, the egress programs in the order of the hook table, the tables in the order of their records,
+ * cave.seccomp.x86_64, .aarch64, .riscv64 - the section's name with its NUL, its size as uint64_t, and its bytes.
+ * No source position is in it.
  */
 
 #endif

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -181,6 +182,13 @@ static inline void build_seal(struct build_bytes *b)
 
 	for (unsigned i = 0; i < CAVE_HOOK_COUNT; i++)
 		parts.program[i] = build_part(b, artefact_hook_name(i));
+	for (unsigned i = 0; i < CAVE_MAPS_MAX; i++) {
+		static char name[CAVE_MAPS_MAX][32];
+
+		/* Tables of tests are called t0, t1 … */
+		snprintf(name[i], sizeof name[i], CAVE_MAP_TABLE_PREFIX "t%u", i);
+		parts.table[i] = build_part(b, name[i]);
+	}
 	parts.filter[ARTEFACT_X86_64] = build_part(b, "cave.seccomp.x86_64");
 	if (identity)
 		artefact_identity(&parts, identity);

@@ -46,21 +46,26 @@ static void test_check(void)
 		{ "a ja back", 2, 0, { INSN(BPF_JMP | BPF_JA, 0, 0, -1, 0), EXIT } },
 		{ "a register past 10", 2, 0, { SET(11, 1), EXIT } },
 		{ "a write to the frame pointer", 2, 0, { SET(10, 1), EXIT } },
-		{ "another helper", 2, 0, { INSN(BPF_JMP | BPF_CALL, 0, 0, 0, 1), EXIT } },
-		{ "a byte store", 2, 0, { INSN(BPF_STX | BPF_MEM | BPF_B, 10, 1, -4, 0), EXIT } },
-		{ "a 64-bit load", 2, 0, { INSN(BPF_LDX | BPF_MEM | BPF_DW, 0, 1, 0, 0), EXIT } },
+		{ "another helper", 2, 0, { INSN(BPF_JMP | BPF_CALL, 0, 0, 0, 4), EXIT } },
+		{ "a load with sign extension", 2, 0, { INSN(BPF_LDX | 0x80 | BPF_W, 0, 1, 0, 0), EXIT } },
+		{ "an atomic or", 2, 0, { INSN(BPF_STX | 0xc0 | BPF_W, 1, 0, 0, BPF_OR), EXIT } },
+		{ "an atomic half word", 2, 0, { INSN(BPF_STX | 0xc0 | BPF_H, 1, 0, 0, BPF_ADD), EXIT } },
+		{ "a wide load cut in half", 1, 0, { INSN(BPF_LD | BPF_IMM | BPF_DW, 0, 0, 0, 0) } },
+		{ "a wide load of a function", 3, 0,
+		  { INSN(BPF_LD | BPF_IMM | BPF_DW, 0, BPF_PSEUDO_FUNC, 0, 0), INSN(0, 0, 0, 0, 0), EXIT } },
+		{ "a jump into a wide load", 5, 2,
+		  { SET(0, 1), JUMP(BPF_JEQ, 0, 1, 1), INSN(BPF_LD | BPF_IMM | BPF_DW, 0, 0, 0, 0),
+		    INSN(0, 0, 0, 0, 0), EXIT } },
+		{ "a shift by 64", 2, 0, { INSN(BPF_ALU64 | BPF_LSH | BPF_K, 0, 0, 0, 64), EXIT } },
+		{ "a signed comparison", 2, 0, { INSN(BPF_JMP | BPF_JSGT | BPF_K, 0, 0, 0, 0), EXIT } },
 		{ "an instruction that cannot be reached",
 		  4,
 		  2,
 		  { SET(0, 1), INSN(BPF_JMP | BPF_JA, 0, 0, 1, 0), SET(0, 2), EXIT } },
 		{ "another exit that cannot be reached", 3, 2, { SET(0, 1), EXIT, EXIT } },
 		{ "an unknown opcode", 2, 0, { INSN(0xff, 0, 0, 0, 0), EXIT } },
-		{ "a 64-bit swap", 2, 0, { SWAP(0, 64), EXIT } },
+		{ "a 48-bit swap", 2, 0, { SWAP(0, 48), EXIT } },
 		{ "a swap to little-endian", 2, 0, { INSN(BPF_ALU | BPF_END, 0, 0, 0, 16), EXIT } },
-		{ "a register compared",
-		  2,
-		  0,
-		  { INSN(BPF_JMP32 | BPF_JEQ | BPF_X, 0, 1, 0, 0), EXIT } },
 		{ "a stray constant",
 		  2,
 		  0,
@@ -89,6 +94,8 @@ static void test_forbidden(void)
 		{ "an unset register swapped", { SWAP(3, 16), SET(0, 1), EXIT } },
 		{ "the context as a number", { JUMP(BPF_JEQ, 1, 0, 0), SET(0, 1), EXIT } },
 		{ "the context returned", { COPY(0, 1), EXIT } },
+		{ "64 bits of the context", { LOAD(BPF_DW, 0, 1, 0), EXIT } },
+		{ "a byte into the context", { SET(0, 1), INSN(BPF_STX | BPF_MEM | BPF_B, 1, 0, 0, 0), EXIT } },
 		{ "a load past the context", { LOAD(BPF_W, 0, 1, 64), EXIT } },
 		{ "a load before the context", { LOAD(BPF_W, 0, 1, -4), EXIT } },
 		{ "a misaligned load", { LOAD(BPF_W, 0, 1, 2), EXIT } },
@@ -112,7 +119,8 @@ static void test_forbidden(void)
 	for (size_t i = 0; i < sizeof program / sizeof *program; i++) {
 		uint32_t ctx[16] = { 0 };
 		uint8_t packet[32] = { 0 };
-		struct ebpf_input in = { ctx, sizeof ctx, packet, sizeof packet };
+		struct ebpf_input in = { .ctx = ctx, .ctx_size = sizeof ctx, .packet = packet,
+					 .packet_size = sizeof packet };
 		size_t n = length(program[i].insn), bad;
 		uint64_t result;
 
@@ -180,7 +188,8 @@ static void test_results(void)
 	for (size_t i = 0; i < sizeof program / sizeof *program; i++) {
 		uint32_t ctx[4] = { 0x44332211 };
 		uint8_t packet[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-		struct ebpf_input in = { ctx, sizeof ctx, packet, sizeof packet };
+		struct ebpf_input in = { .ctx = ctx, .ctx_size = sizeof ctx, .packet = packet,
+					 .packet_size = sizeof packet };
 		size_t n = length(program[i].insn), bad, steps = 0;
 		uint64_t result = 0xdead;
 

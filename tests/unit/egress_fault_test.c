@@ -328,7 +328,8 @@ static size_t context_size(int hook)
 /* The program's answer, 2 if it does what is forbidden; *in is changed as the kernel's would be. */
 static uint64_t answer(const struct hook_program *h, struct input *in)
 {
-	struct ebpf_input e = { &in->ctx, context_size(h->hook), in->packet, in->size };
+	struct ebpf_input e = { .ctx = &in->ctx, .ctx_size = context_size(h->hook), .packet = in->packet,
+				.packet_size = in->size };
 	uint64_t result;
 
 	return ebpf_run(h->insn, h->n, &e, &result, NULL) && result <= 1 ? result : 2;

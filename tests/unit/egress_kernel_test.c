@@ -450,7 +450,7 @@ static void test_packets_agree(const struct compile *c, const int fd[CAVE_HOOK_C
 	for (int i = 0; i < 20000; i++) {
 		size_t size = random_packet(&seed, frame + 14);
 		struct __sk_buff ctx = { .family = AF_UNSPEC };
-		struct ebpf_input in = { &ctx, sizeof ctx, frame + 14, size };
+		struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx, .packet = frame + 14, .packet_size = size };
 		LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
 			    .data_size_in = (__u32)(14 + size));
 		bool six = frame[14] >> 4 == 6;
