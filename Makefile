@@ -11,7 +11,7 @@
 #   bpf            include/cave
 #   grammar        compiler (syntax tree and diagnostics only)
 #   compiler       bpf, include/cave, grammar
-#   runtime        include, bpf/artefact.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h
+#   runtime        include, bpf/artefact.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h, bpf/limits.h
 #   tests          anything
 
 VERSION := 0.1.0
@@ -87,13 +87,13 @@ $(B)/%.o: %.c | $(GEN)
 
 # The library is the same sources for the hosts' C library, without what is caverun's own.
 
-RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/sha256.c bpf/credentials.c bpf/operator.c
+RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
 CAVERUN_OWN := runtime/main.c runtime/message.c runtime/options.c runtime/wait.c
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
 SONAME := libcave.so.0
 LOAD_SRC := $(wildcard runtime/load_*.c)
-LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/bpf/artefact.o $(B)/bpf/artefact_maps.o $(B)/bpf/sha256.o
+LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/bpf/artefact.o $(B)/bpf/artefact_maps.o $(B)/bpf/sha256.o $(B)/bpf/limits.o
 KERNEL_HEADERS := -idirafter /usr/include -idirafter /usr/include/$(ARCH)-linux-gnu
 
 ifdef SAN

@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <string.h>
 
+#include "bpf/limits.h"
 #include "bpf/sha256.h"
 
 #ifndef EM_BPF
@@ -345,7 +346,7 @@ static bool is_variable(const char *s, size_t n)
 
 /* What the records of one manifest add up to. */
 struct tally {
-	size_t names, env, files, reaches;
+	size_t names, env, files, reaches, limits;
 	bool hook[CAVE_HOOK_COUNT];
 };
 
@@ -558,10 +559,20 @@ static bool check_patches(const struct artefact_filter *f, const char *arch,
 	for (size_t i = 0; i < f->npatches; i++)
 		if (!check_patch(f, i, arch, seen, error))
 			return false;
-	for (unsigned kind = CAVE_PATCH_EXEC_0; kind <= CAVE_PATCH_EXEC_5; kind++)
-		if (!seen[kind])
-			return fail(error, "%s filter: patch EXEC_%u is missing", arch, kind);
 	return true;
+}
+
+/* No more than one of each is there: see above.  What may execute more than once needs none. */
+static bool check_exec_patches(const struct artefact *a, enum artefact_arch arch, struct artefact_error *error)
+{
+	const struct artefact_filter *f = &a->filter[arch];
+	unsigned wanted = a->children ? 0 : CAVE_PATCH_EXEC_5 - CAVE_PATCH_EXEC_0 + 1, n = 0;
+
+	for (size_t i = 0; i < f->npatches; i++)
+		n += f->patch[i].kind <= CAVE_PATCH_EXEC_5;
+	return !f->n || n == wanted ||
+	       fail(error, "%s filter: %u patches for its own execve, and there must be %u", arches[arch].name, n,
+		    wanted);
 }
 
 /* The filter's section, whole and acceptable to the kernel. */
@@ -629,6 +640,38 @@ void artefact_resolver_fill(const struct cave_resolver_patch *place, size_t npla
 			value = a->word[six ? place[i].field - CAVE_RESOLVER_WORD6 : 3];
 		insn[place[i].insn].imm = (int32_t)value;
 	}
+}
+
+/* --- limits and children ------------------------------------------------------------------------- */
+
+static bool read_limits(struct artefact *a, const struct artefact_record *r, size_t at, struct tally *t,
+			struct artefact_error *error)
+{
+	struct cave_limits limits;
+
+	if (t->limits++ || r->flags || r->length != sizeof limits)
+		return fail(error, "cave.manifest: the record at %zu holds no limits", at);
+	memcpy(&limits, r->payload, sizeof limits);
+	for (unsigned i = 0; i < CAVE_LIMITS; i++)
+		if (!limit_valid(i, limits.value[i]))
+			return fail(error, "cave.manifest: the limit %s at %zu is none", limit_table[i].name, at);
+	a->limits = limits;
+	return true;
+}
+
+static bool read_children(struct artefact *a, const struct artefact_record *r, size_t at, struct artefact_error *error)
+{
+	struct cave_children children;
+
+	if (a->children || r->flags || r->length != sizeof children)
+		return fail(error, "cave.manifest: the record at %zu describes no children", at);
+	memcpy(&children, r->payload, sizeof children);
+	if (children.max > CAVE_CHILDREN_MAX || children.reserved)
+		return fail(error, "cave.manifest: %u children at %zu, at most %d are known here", children.max, at,
+			    CAVE_CHILDREN_MAX);
+	a->children = true;
+	a->max_children = children.max;
+	return true;
 }
 
 /* --- all records, and what must be there because of them ----------------------------------------- */
@@ -704,6 +747,10 @@ static bool check_record(struct artefact *a, const struct artefact_record *r, si
 		return check_map_record(a, r, at, error);
 	case CAVE_RECORD_REACH:
 		return read_reach(a, r, at, t, error);
+	case CAVE_RECORD_LIMITS:
+		return read_limits(a, r, at, t, error);
+	case CAVE_RECORD_CHILDREN:
+		return read_children(a, r, at, error);
 	}
 	return fail(error, "cave.manifest: unknown record type %d at %zu", (int)r->type, at);
 }
@@ -737,6 +784,8 @@ static bool check_filters(const struct artefact *a, struct artefact_error *error
 	for (size_t i = 0; i < ARTEFACT_ARCHES; i++) {
 		if (!a->filter[i].n && artefact_section(a, arches[i].section))
 			return fail(error, "%s: the manifest does not mention it", arches[i].section);
+		if (!check_exec_patches(a, i, error))
+			return false;
 		n += a->filter[i].n != 0;
 	}
 	return n || fail(error, "there is no syscall filter");
@@ -824,7 +873,7 @@ static bool check_identity(const struct artefact *a, struct artefact_error *erro
 
 bool artefact_open(const void *data, size_t size, struct artefact *out, struct artefact_error *error)
 {
-	struct artefact a = { .data = data, .size = size };
+	struct artefact a = { .data = data, .size = size, .limits = limits_standard() };
 
 	if (!check_digest(&a, error) || !check_elf_header(&a, error) || !read_sections(&a, error) ||
 	    !require_sections(&a, error) || !read_manifest(&a, error) || !check_identity(&a, error))

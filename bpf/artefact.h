@@ -90,6 +90,9 @@ struct artefact {
 	size_t nmaps;
 	struct cave_reach reach; /* 0 without EGRESS */
 	struct artefact_program program[CAVE_HOOK_COUNT]; /* all of them or, without EGRESS, none */
+	struct cave_limits limits; /* the defaults where the manifest has none */
+	bool children; /* it may execute what the file grants say … */
+	unsigned max_children; /* … in so many other processes */
 	struct artefact_section section[ARTEFACT_SECTIONS_MAX];
 	size_t nsections;
 };

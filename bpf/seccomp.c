@@ -74,15 +74,16 @@ struct generator {
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-/* Lower is stronger: a denial beats every allow, a logged allow a plain one, that a guarded one. */
+/* Lower is stronger: a denial beats every allow, a counted one a logged one, that a plain one, that a guarded one. */
 static unsigned strength(struct sys_result r)
 {
 	switch (r.action) {
 	case SYS_KILL: return 0;
 	case SYS_ERRNO: return 1 + r.error; /* two denials: the lower errno, whatever their order */
-	case SYS_ALLOW_LOGGED: return 0x10001;
-	case SYS_ALLOW: return 0x10002;
-	default: return 0x10003 + (unsigned)r.action;
+	case SYS_COUNTED: return 0x10001;
+	case SYS_ALLOW_LOGGED: return 0x10002;
+	case SYS_ALLOW: return 0x10003;
+	default: return 0x10004 + (unsigned)r.action;
 	}
 }
 
@@ -123,6 +124,7 @@ static struct step *result_step(struct generator *g, struct sys_result r, line_i
 		return step_return(s, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_RET_METADATA, 0);
 	case SYS_GUARD_SIGNAL:
 		return step_return(s, CAVE_PATCH_UNSET, 1 + CAVE_PATCH_RET_SIGNAL, 0);
+	case SYS_COUNTED: return step_return(s, SECCOMP_RET_USER_NOTIF, 0, 0);
 	case SYS_EXEC_ONCE: return exec_once(g, line);
 	case SYS_ERRNO:
 		return step_return(s, SECCOMP_RET_ERRNO | (r.error & SECCOMP_RET_DATA), 0, 0);

@@ -3,9 +3,9 @@
  * A resolved syscall policy for one architecture: what the seccomp generator turns into code.
  *
  * Every system call that the architecture's table knows has an entry.  A call's decision is taken from its
- * clauses that match: a deny clause beats every allow, a plain allow beats a guarded one, no clause at all
- * means `refused`.  Numbers that are not in the table, and x32, get `unknown`.  A foreign architecture ends
- * the process.
+ * clauses that match: a deny clause beats every allow, one that is counted or logged beats a plain allow, that beats
+ * a guarded one, no clause at all means `refused`.  Numbers that are not in the table, and x32, get `unknown`.  A
+ * foreign architecture ends the process.
  */
 #ifndef CAVE_BPF_SYSRULES_H
 #define CAVE_BPF_SYSRULES_H
@@ -17,6 +17,7 @@ enum sys_action {
 	SYS_ALLOW_LOGGED, /* SECCOMP_RET_LOG: allowed and logged */
 	SYS_GUARD_METADATA, /* allowed where CAVE_PATCH_RET_METADATA says so */
 	SYS_GUARD_SIGNAL, /* allowed where CAVE_PATCH_RET_SIGNAL says so */
+	SYS_COUNTED, /* SECCOMP_RET_USER_NOTIF: it makes a process, which the runtime counts */
 	SYS_EXEC_ONCE, /* allowed with the runtime's random value in arguments 3 to 5 */
 	SYS_ERRNO, /* refused with sys_result.error */
 	SYS_KILL, /* SECCOMP_RET_KILL_PROCESS */

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 
+#include "bpf/limits.h"
 #include "cave/artefact.h"
 #include "compiler/egress.h"
 
@@ -281,6 +282,28 @@ static void put_files(struct buffer *b, const struct policy *p)
 	buffer_printf(b, "    }\n");
 }
 
+/* What may be started stands among the files. */
+static void put_children(struct buffer *b, const struct policy *p)
+{
+	if (p->children)
+		buffer_printf(b, "    childProcess { max-processes %u }\n", p->max_processes);
+	else
+		buffer_printf(b, "    childProcess false\n");
+}
+
+/* Also those that no profile had to name: the text says all that holds. */
+static void put_limits(struct buffer *b, const struct policy *p)
+{
+	char text[LIMIT_TEXT];
+
+	buffer_printf(b, "    limits {\n");
+	for (unsigned i = 0; i < CAVE_LIMITS; i++)
+		if (p->limits.value[i] || limit_table[i].standard)
+			buffer_printf(b, "        %s %s\n", limit_table[i].name,
+				      limit_text(limit_table[i].kind, p->limits.value[i], text));
+	buffer_printf(b, "    }\n");
+}
+
 void canonical_text(const struct policy *p, const struct net_set *set, struct buffer *out)
 {
 	buffer_printf(out, "profile %s {\n    sandbox required\n", p->name);
@@ -288,11 +311,12 @@ void canonical_text(const struct policy *p, const struct net_set *set, struct bu
 		put_network(out, p, set);
 	else
 		buffer_printf(out, "    network false\n");
-	buffer_printf(out, "    childProcess false\n");
+	put_children(out, p);
 	for (size_t i = 0; i < p->ncredentials; i++)
 		buffer_printf(out, "    credentialEnv %s\n", p->credential[i]);
 	put_env(out, p);
 	put_files(out, p);
+	put_limits(out, p);
 	canonical_syscalls(p, out);
 	buffer_printf(out, "}\n");
 }

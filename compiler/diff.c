@@ -12,6 +12,8 @@ static const struct diff_kind kinds[] = {
 	{ "credential", "credentials", diff_credentials },
 	{ "environment", "environment", diff_env },
 	{ "file", "files", diff_files },
+	{ "children", "other processes", diff_children },
+	{ "limit", "limits", diff_limits },
 	{ "syscall", "system calls", diff_syscalls },
 };
 

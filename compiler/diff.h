@@ -69,6 +69,8 @@ void diff_listens(struct diff *d);
 void diff_credentials(struct diff *d);
 void diff_env(struct diff *d);
 void diff_files(struct diff *d);
+void diff_children(struct diff *d);
+void diff_limits(struct diff *d);
 void diff_syscalls(struct diff *d);
 
 /* After the kinds: fills d->held. */

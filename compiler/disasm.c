@@ -26,6 +26,9 @@ static void disasm_return(uint32_t k, char out[DISASM_SIZE])
 	case SECCOMP_RET_ALLOW:
 		snprintf(out, DISASM_SIZE, "ret ALLOW");
 		break;
+	case SECCOMP_RET_USER_NOTIF:
+		snprintf(out, DISASM_SIZE, "ret USER_NOTIF");
+		break;
 	case SECCOMP_RET_LOG:
 		snprintf(out, DISASM_SIZE, "ret LOG");
 		break;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bpf/artefact.h"
+#include "bpf/limits.h"
 #include "cave/codes.h"
 #include "compiler/artefact_read.h"
 #include "compiler/compile.h"
@@ -149,6 +150,24 @@ static void dump_map(FILE *to, const struct artefact *a, const struct artefact_r
 			m->spec.max_entries, m->spec.key_size, m->spec.value_size);
 }
 
+static void dump_limits(FILE *to, const struct artefact_record *r)
+{
+	struct cave_limits limits;
+	char text[LIMIT_TEXT];
+
+	memcpy(&limits, r->payload, sizeof limits);
+	for (unsigned i = 0; i < CAVE_LIMITS; i++)
+		fprintf(to, "  limit %s %s\n", limit_table[i].name, limit_text(limit_table[i].kind, limits.value[i], text));
+}
+
+static void dump_children(FILE *to, const struct artefact_record *r)
+{
+	struct cave_children children;
+
+	memcpy(&children, r->payload, sizeof children);
+	fprintf(to, "  children %u\n", children.max);
+}
+
 static void dump_record(FILE *to, const struct artefact *a, const struct artefact_record *r)
 {
 	static const char *const labels[] = {
@@ -169,6 +188,10 @@ static void dump_record(FILE *to, const struct artefact *a, const struct artefac
 		dump_map(to, a, r);
 	} else if (r->type == CAVE_RECORD_REACH) {
 		dump_reach(to, r);
+	} else if (r->type == CAVE_RECORD_LIMITS) {
+		dump_limits(to, r);
+	} else if (r->type == CAVE_RECORD_CHILDREN) {
+		dump_children(to, r);
 	} else if (r->type != CAVE_RECORD_FILTER) {
 		fprintf(to, "  %s ", labels[r->type]);
 		put(to, r->payload, r->length);

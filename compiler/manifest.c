@@ -113,8 +113,13 @@ void manifest_write(const struct policy *p, const struct filter_program filter[A
 	if (hook) {
 		put_resolver(out, hook);
 		put_maps(out, hook->maps);
-		put_reach(out, reach);
 	}
+	put_record(out, CAVE_RECORD_LIMITS, 0, &p->limits, sizeof p->limits);
+	if (p->children)
+		put_record(out, CAVE_RECORD_CHILDREN, 0, &(struct cave_children){ p->max_processes, 0 },
+			   sizeof(struct cave_children));
+	if (hook)
+		put_reach(out, reach);
 	header.size = (uint32_t)out->n;
 	memcpy(out->data, &header, sizeof header);
 }

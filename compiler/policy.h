@@ -8,6 +8,7 @@
 
 #include "bpf/netset.h"
 #include "bpf/sysrules.h"
+#include "cave/artefact.h"
 #include "compiler/source.h"
 
 /* An address, prefix or range of one family, as written. */
@@ -76,6 +77,10 @@ struct policy {
 	bool base_syscalls;
 	const struct node *const *sys_rule; /* the N_SYS_RULE lines of the profile, without the base's */
 	size_t nsys_rules;
+	struct cave_limits limits;
+	struct span limit_at[CAVE_LIMITS], children_at; /* nowhere: a default */
+	bool children; /* it may execute what the files say … */
+	unsigned max_processes; /* … in so many other processes */
 	bool requires_mounts; /* see CAVE_REQUIRE_MOUNTS */
 	unsigned arches; /* bit i: for architecture i of enum sys_arch; 0: for all */
 

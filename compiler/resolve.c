@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/limits.h"
 #include "compiler/parse.h"
 #include "compiler/visible.h"
 
@@ -97,25 +98,6 @@ static void resolve_sandbox(struct resolver *r, const struct node *n)
 	}
 }
 
-static void resolve_children(struct resolver *r, const struct node *n)
-{
-	const struct node *value = n->kids;
-	struct diag *e;
-
-	if (value->kind == N_BLOCK) {
-		unsupported(r, n->name, "contained children are");
-	} else if (strcmp(value->text, "true") == 0) {
-		e = diag_error(r->diags, CAVE_CHILD_CONTAINMENT, value->at,
-			       "children without a bound cannot be contained");
-		diag_note(r->diags, e, nowhere, "write: childProcess false");
-	} else if (strcmp(value->text, "false") != 0) {
-		e = diag_error(r->diags, CAVE_VALUE, value->at, "'%s' is neither true nor false", value->text);
-		diag_note(r->diags, e, nowhere, "write: childProcess false");
-	} else {
-		scalar_set(r, &r->children, "childProcess", value->text, value->at);
-	}
-}
-
 /* A nested profile arrives later; a `sandbox host` in it has a code of its own. */
 static void resolve_nested(struct resolver *r, const struct node *n)
 {
@@ -178,7 +160,7 @@ static void resolve_statement(struct resolver *r, const struct node *n)
 		resolve_syscalls(r, n);
 		break;
 	case N_LIMITS:
-		unsupported(r, n->name, "limits are");
+		resolve_limits(r, n);
 		break;
 	case N_EXPECT:
 		resolve_expect(r, n);
@@ -269,6 +251,7 @@ bool resolver_finish(struct resolver *r)
 	finish_credentials(r);
 	finish_env(r);
 	finish_files(r);
+	finish_children(r);
 	p->net_incomplete = r->net_incomplete;
 	p->sys_rule = r->sys_rule;
 	p->nsys_rules = r->nsys_rules;
@@ -297,7 +280,7 @@ bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_opt
 				   "this file holds no profile; write: profile NAME { … }");
 		return false;
 	}
-	*out = (struct policy){ .name = subject->text, .at = subject->name, .bare = bare };
+	*out = (struct policy){ .name = subject->text, .at = subject->name, .bare = bare, .limits = limits_standard() };
 	if (!profile_name_valid(subject->text))
 		diag_error(d, CAVE_VALUE, subject->name,
 			   "a name is 1 to 64 letters, digits, dots, dashes and underscores");

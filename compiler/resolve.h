@@ -42,7 +42,8 @@ struct resolver {
 	const struct resolve_options *options;
 	struct policy *policy;
 
-	struct scalar sandbox, network, children, base_files, base_syscalls;
+	struct scalar sandbox, network, children, max_processes, base_files, base_syscalls;
+	bool programs_named; /* by childProcess */
 	struct span network_block;
 	struct span resolver_allow, resolver_deny;
 	struct span netlink_allow, netlink_deny; /* the first of each */
@@ -80,6 +81,8 @@ void resolve_credential(struct resolver *r, const char *name, struct span at);
 void resolve_env(struct resolver *r, const struct node *statement);
 void resolve_files(struct resolver *r, const struct node *statement);
 void resolve_syscalls(struct resolver *r, const struct node *statement);
+void resolve_limits(struct resolver *r, const struct node *statement);
+void resolve_children(struct resolver *r, const struct node *statement);
 void resolve_filter(struct resolver *r, const struct node *statement);
 void resolve_expect(struct resolver *r, const struct node *statement);
 
@@ -91,6 +94,7 @@ void finish_network(struct resolver *r);
 void finish_credentials(struct resolver *r);
 void finish_env(struct resolver *r);
 void finish_files(struct resolver *r);
+void finish_children(struct resolver *r);
 
 /* Gives a scalar its value; a second, different one is a contradiction that names the first. */
 void scalar_set(struct resolver *r, struct scalar *s, const char *what, const char *value, struct span at);

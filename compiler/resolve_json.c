@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "bpf/limits.h"
 #include "compiler/resolve.h"
 
 static const struct span nowhere;
@@ -129,7 +130,8 @@ bool resolve_json(struct diags *d, const struct resolve_options *o, uint32_t fil
 	json_t *root = load(d, file);
 	bool good = false;
 
-	*out = (struct policy){ .name = stem(r.arena, d->sources->file[file].name), .at = { file, 0, 0 } };
+	*out = (struct policy){ .name = stem(r.arena, d->sources->file[file].name), .at = { file, 0, 0 },
+				.limits = limits_standard() };
 	if (root && !json_is_object(root)) {
 		invalid(d, out->at, "a JSON profile is one object");
 	} else if (root) {

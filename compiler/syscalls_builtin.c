@@ -16,6 +16,8 @@ EMBED(cave_base_tcp, "compiler/base/tcp.cave");
 EMBED(cave_base_udp, "compiler/base/udp.cave");
 EMBED(cave_base_listen, "compiler/base/listen.cave");
 EMBED(cave_base_netlink, "compiler/base/netlink.cave");
+EMBED(cave_base_execute, "compiler/base/execute.cave");
+EMBED(cave_base_children, "compiler/base/children.cave");
 EMBED(cave_base_may, "compiler/base/may.cave");
 
 struct builtin_text builtin_text(enum builtin which)
@@ -34,6 +36,12 @@ struct builtin_text builtin_text(enum builtin which)
 	case BUILTIN_NETLINK:
 		return (struct builtin_text){ "<netlink>", cave_base_netlink,
 					      (size_t)(cave_base_netlink_end - cave_base_netlink) };
+	case BUILTIN_EXECUTE:
+		return (struct builtin_text){ "<execute>", cave_base_execute,
+					      (size_t)(cave_base_execute_end - cave_base_execute) };
+	case BUILTIN_CHILDREN:
+		return (struct builtin_text){ "<children>", cave_base_children,
+					      (size_t)(cave_base_children_end - cave_base_children) };
 	case BUILTIN_MAY:
 		return (struct builtin_text){ "<may>", cave_base_may, (size_t)(cave_base_may_end - cave_base_may) };
 	default: break;

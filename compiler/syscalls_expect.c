@@ -85,7 +85,7 @@ struct expected {
 
 static bool allows(uint32_t answer)
 {
-	return answer == SECCOMP_RET_ALLOW || answer == SECCOMP_RET_LOG;
+	return answer == SECCOMP_RET_ALLOW || answer == SECCOMP_RET_LOG || answer == SECCOMP_RET_USER_NOTIF;
 }
 
 /* What depends on the host is neither. */
@@ -135,6 +135,7 @@ static const char *answer_text(struct arena *a, uint32_t answer)
 	switch (answer) {
 	case SECCOMP_RET_ALLOW: return "is allowed";
 	case SECCOMP_RET_LOG: return "is allowed and logged";
+	case SECCOMP_RET_USER_NOTIF: return "is allowed while there are fewer processes than granted";
 	case SECCOMP_RET_KILL_PROCESS: return "ends the process";
 	case SAMPLE_METADATA: return "is allowed where a mount namespace bounds changes of metadata";
 	case SAMPLE_SIGNAL: return "is allowed where signals stay inside";

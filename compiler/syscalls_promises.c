@@ -20,7 +20,7 @@ struct promise {
 	}
 
 static const struct promise promises[] = {
-	{ "childProcess false: no second process and no second program",
+	{ "other processes and other programs are what childProcess grants",
 	  CALLS("fork", "vfork", "clone", "clone3", "execve", "execveat") },
 	{ "every call is judged: a ring makes calls that no filter sees",
 	  CALLS("io_uring_setup", "io_uring_enter", "io_uring_register") },

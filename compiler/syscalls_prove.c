@@ -31,6 +31,7 @@ static const char *answer_name(struct arena *a, uint32_t answer)
 	switch (answer) {
 	case SECCOMP_RET_ALLOW: return "allow";
 	case SECCOMP_RET_LOG: return "allow and log";
+	case SECCOMP_RET_USER_NOTIF: return "count";
 	case SECCOMP_RET_KILL_PROCESS: return "kill";
 	case SAMPLE_METADATA: return "allow where metadata is bounded";
 	case SAMPLE_SIGNAL: return "allow where signals are bounded";
@@ -117,6 +118,7 @@ static uint32_t answer_of(struct sys_result r)
 	switch (r.action) {
 	case SYS_ALLOW: return SECCOMP_RET_ALLOW;
 	case SYS_ALLOW_LOGGED: return SECCOMP_RET_LOG;
+	case SYS_COUNTED: return SECCOMP_RET_USER_NOTIF;
 	case SYS_GUARD_METADATA: return SAMPLE_METADATA;
 	case SYS_GUARD_SIGNAL: return SAMPLE_SIGNAL;
 	case SYS_ERRNO: return SECCOMP_RET_ERRNO | r.error;

@@ -471,9 +471,9 @@ static struct finding test_argument(const struct judge *j, const struct sys_test
 static bool beats(struct sys_result a, struct sys_result b)
 {
 	static const int rank[] = {
-		[SYS_KILL] = 0,	     [SYS_ERRNO] = 1,	       [SYS_ALLOW_LOGGED] = 2,
-		[SYS_ALLOW] = 3,     [SYS_GUARD_METADATA] = 4, [SYS_GUARD_SIGNAL] = 5,
-		[SYS_EXEC_ONCE] = 6,
+		[SYS_KILL] = 0,		[SYS_ERRNO] = 1, [SYS_COUNTED] = 2,
+		[SYS_ALLOW_LOGGED] = 3, [SYS_ALLOW] = 4, [SYS_GUARD_METADATA] = 5,
+		[SYS_GUARD_SIGNAL] = 6, [SYS_EXEC_ONCE] = 7,
 	};
 
 	if (rank[a.action] != rank[b.action])

@@ -124,6 +124,12 @@ static void check_plain_grant(struct diags *d, const struct node *item, const st
 	diag_note(d, e, nowhere, "no profile can grant it whole; what the base set allows of it stays as it is");
 }
 
+/* What childProcess may grant, which is not known before all lines are read. */
+static bool makes_processes(const struct syscall_row *row)
+{
+	return strcmp(row->name, "fork") == 0 || strcmp(row->name, "vfork") == 0 || strcmp(row->name, "clone") == 0;
+}
+
 static void check_grant(struct diags *d, struct policy *p, const struct node *item, const struct syscall_row *row,
 			struct sys_result result)
 {
@@ -136,7 +142,8 @@ static void check_grant(struct diags *d, struct policy *p, const struct node *it
 		p->requires_mounts |= result.action == SYS_ALLOW_LOGGED;
 		break;
 	case GRANT_NEVER:
-		if (!item->kids) /* with a condition: see narrow_enough() */
+		/* With a condition: see allow_if_narrow(); what makes processes: see allow_child_call(). */
+		if (!item->kids && !makes_processes(row))
 			check_plain_grant(d, item, row, promise);
 		break;
 	default: break;
@@ -307,6 +314,8 @@ static bool builtin_result(struct resolution *r, const struct node *rule, struct
 	}
 	if (strcmp(with->text, "token") == 0)
 		out->action = SYS_EXEC_ONCE;
+	else if (strcmp(with->text, "count") == 0)
+		out->action = SYS_COUNTED;
 	else if (strcmp(with->text, "guard") == 0 && strcmp(with->kids->text, "metadata") == 0)
 		out->action = SYS_GUARD_METADATA;
 	else if (strcmp(with->text, "guard") == 0 && strcmp(with->kids->text, "signal") == 0)
@@ -325,7 +334,7 @@ static bool builtin_item(struct resolution *r, const struct node *item, struct s
 
 	if (!row)
 		return builtin_error(r, item, "unknown system call");
-	if (row->nr[r->arch] < 0)
+	if (row->nr[r->arch] < 0 || (result.action == SYS_EXEC_ONCE && r->policy->children))
 		return true;
 	if (item->kids && !condition_resolve(r->diags, r->arena, r->arch, row->name, item->kids, true, &alt))
 		return false;
@@ -385,7 +394,21 @@ static bool parse_builtins(struct diags *d, const struct policy *p, const struct
 		(!net_set_uses(set, NET_TCP) || parse_builtin(d, BUILTIN_TCP, out)) &&
 		(!net_set_uses(set, NET_UDP) || parse_builtin(d, BUILTIN_UDP, out)) &&
 		(!net_set_listens(set, NET_TCP) || parse_builtin(d, BUILTIN_LISTEN, out)) &&
-		(!p->netlink_route || parse_builtin(d, BUILTIN_NETLINK, out)));
+		(!p->netlink_route || parse_builtin(d, BUILTIN_NETLINK, out)) &&
+		(!p->children || parse_builtin(d, BUILTIN_EXECUTE, out)) &&
+		(!p->max_processes || parse_builtin(d, BUILTIN_CHILDREN, out)));
+}
+
+static bool is_denial(struct sys_result result)
+{
+	return result.action == SYS_ERRNO || result.action == SYS_KILL;
+}
+
+/* Without the base there is the runtime's own exec still, and what keeps a promise that a line could undo. */
+static bool holds_without_base(const struct resolution *r, size_t row, struct sys_result result)
+{
+	return is_own_exec(r->policy, &r->rows[row]) ||
+	       (r->policy->children && is_denial(result) && strcmp(r->rows[row].name, "memfd_create") == 0);
 }
 
 static bool start_with_base(struct resolution *r, const struct builtin_sets *sets)
@@ -394,15 +417,10 @@ static bool start_with_base(struct resolution *r, const struct builtin_sets *set
 		if (!builtin_set(r, sets->statements[i], i == BUILTIN_MAY ? r->may : r->builtin))
 			return false;
 	for (size_t i = 0; i < r->nrows; i++)
-		if (r->policy->base_syscalls || is_own_exec(r->policy, &r->rows[i]))
-			for (size_t j = 0; j < r->builtin[i].n; j++)
+		for (size_t j = 0; j < r->builtin[i].n; j++)
+			if (r->policy->base_syscalls || holds_without_base(r, i, r->builtin[i].item[j].result))
 				add_clause(r, &r->clauses[i], r->builtin[i].item[j]);
 	return true;
-}
-
-static bool is_denial(struct sys_result result)
-{
-	return result.action == SYS_ERRNO || result.action == SYS_KILL;
 }
 
 /* --- an allow line ------------------------------------------------------------------------------ */
@@ -494,6 +512,22 @@ static void allow_if_narrow(struct resolution *r, size_t row, const struct line 
 		add_line(r, row, l);
 }
 
+/* Where childProcess grants it, a line is about what it grants, which stays counted. */
+static void allow_child_call(struct resolution *r, size_t row, const struct line *l)
+{
+	const char *promise;
+
+	if (!r->policy->max_processes) {
+		syscall_grant(&r->rows[row], &promise);
+		check_plain_grant(r->diags, l->item, &r->rows[row], promise);
+	} else if (l->result.action == SYS_ALLOW_LOGGED) {
+		diag_error(r->diags, CAVE_UNSUPPORTED, l->item->at, "%s is counted; the kernel cannot log it as well",
+			   r->rows[row].name);
+	} else {
+		allow_within_builtin(r, row, l, false);
+	}
+}
+
 static void allow_row(struct resolution *r, size_t row, const struct line *l)
 {
 	const char *promise;
@@ -502,6 +536,8 @@ static void allow_row(struct resolution *r, size_t row, const struct line *l)
 
 	if (grant == GRANT_PLAIN || (grant == GRANT_METADATA && !r->builtin[row].n))
 		add_line(r, row, l);
+	else if (grant == GRANT_NEVER && makes_processes(&r->rows[row]) && !l->item->kids)
+		allow_child_call(r, row, l);
 	else if (judged && l->item->kids)
 		allow_if_narrow(r, row, l);
 	else if (grant != GRANT_NEVER) /* which was refused when the line was checked */
@@ -553,8 +589,12 @@ static void cut_base_denials(struct resolution *r, size_t row, const struct line
 
 static void deny_row(struct resolution *r, size_t row, const struct line *l)
 {
-	if (is_own_exec(r->policy, &r->rows[row]))
+	if (is_own_exec(r->policy, &r->rows[row])) {
+		if (r->policy->children)
+			diag_error(r->diags, CAVE_CONTRADICTION, l->item->at,
+				   "execve cannot be denied: childProcess lets programs be started");
 		return;
+	}
 	if (l->item->kids) {
 		cut_base_denials(r, row, l);
 		add_line(r, row, l);

@@ -49,6 +49,7 @@ static inline uint32_t plain_answer_of(struct sys_result r)
 	switch (r.action) {
 	case SYS_ALLOW: return SECCOMP_RET_ALLOW;
 	case SYS_ALLOW_LOGGED: return SECCOMP_RET_LOG;
+	case SYS_COUNTED: return SECCOMP_RET_USER_NOTIF;
 	case SYS_ERRNO: return SECCOMP_RET_ERRNO | r.error;
 	default: return SECCOMP_RET_KILL_PROCESS;
 	}

@@ -60,6 +60,8 @@ enum cave_record_type {
 	CAVE_RECORD_PROGRAM = 7, /* the section name of an egress program */
 	CAVE_RECORD_RESOLVER = 8, /* struct cave_resolver_patch, one or more; at most one record */
 	CAVE_RECORD_MAP = 9, /* struct cave_map, then its name; the first is map 0 */
+	CAVE_RECORD_LIMITS = 10, /* struct cave_limits; at most one record: without it the defaults hold */
+	CAVE_RECORD_CHILDREN = 11, /* struct cave_children; at most one record */
 	CAVE_RECORD_REACH = 14, /* struct cave_reach; exactly one where EGRESS is required, else none */
 };
 
@@ -86,6 +88,36 @@ enum {
 	CAVE_FILE_EXECUTE = 1u << 6, /* always with CAVE_FILE_READ; a file, or with CAVE_FILE_FOLDER a folder */
 	CAVE_FILE_FOLDER = 1u << 12, /* of EXECUTE: the path must lead to a folder, and means all that is in it */
 };
+
+/*
+ * What one run may use, a value per limit in the order of bpf/limits.h; 0 stands for no limit.  Times are in
+ * milliseconds, sizes in bytes.
+ */
+enum cave_limit {
+	CAVE_LIMIT_TIME, /* from the start of the tool */
+	CAVE_LIMIT_CPU_TIME, /* of all threads and processes together */
+	CAVE_LIMIT_MEMORY,
+	CAVE_LIMIT_TASKS, /* threads and processes together, the tool's first one included */
+	CAVE_LIMIT_OUTPUT, /* what is passed on of standard output and standard error together */
+	CAVE_LIMIT_OPEN_FILES, /* of each process */
+	CAVE_LIMIT_FILE_SIZE, /* of each file */
+	CAVE_LIMITS
+};
+
+struct cave_limits {
+	uint64_t value[CAVE_LIMITS];
+};
+
+/*
+ * The tool may start the programs of the file grants with CAVE_FILE_EXECUTE: in its own place, or with `max` above 0 in
+ * other processes, of which there are never more than that at once.
+ */
+struct cave_children {
+	uint32_t max;
+	uint32_t reserved; /* 0 */
+};
+
+enum { CAVE_CHILDREN_MAX = 4096 };
 
 /* The next `count` instructions of a filter came from line `line` of cave.lines; 0: from no line of the profile. */
 struct cave_line_run {

@@ -50,6 +50,20 @@ differs 'an example of a call' 1 'example: syscall personality(persona == 0x8)' 
 differs 'how a call is refused' 0 '~ ptrace: ends the process, was refused with EPERM' '' 'syscalls { deny ptrace with kill }'
 differs 'what is logged' 0 '~ acct: allowed and logged, was allowed' 'syscalls { allow acct }' 'syscalls { allow acct logged }'
 
+differs 'more of a limit' 1 '+ time 2h  # was 1h' '' 'limits { time 2h }'
+differs 'less of a limit' 0 '- time 1h  # is 59min' '' 'limits { time 59min }'
+differs 'a limit that goes' 1 '+ memory none  # was 1MiB' 'limits { memory 1MiB }' ''
+differs 'a limit that comes' 0 '- output none  # is 1B' '' 'limits { output 1B }'
+differs 'a limit, spelled otherwise' 0 'equal reach' 'limits { time 60s }' 'limits { time 1min }'
+c='execute "/bin/sh"'
+differs 'children' 1 '+ max-processes 1  # was none' '' "childProcess { max-processes 1; $c }"
+differs 'more children' 1 '+ max-processes 9  # was max-processes 1' "childProcess { max-processes 1; $c }" \
+	"childProcess { max-processes 9; $c }"
+differs 'fewer children' 0 '- max-processes 9  # is max-processes 1' "childProcess { max-processes 9; $c }" \
+	"childProcess { max-processes 1; $c }"
+differs 'another program for children' 1 '+ execute /bin/dash' "childProcess { max-processes 1; $c }" \
+	"childProcess { max-processes 1; $c, \"/bin/dash\" }"
+
 # --- artefacts and profiles alike
 profile one "$a; files { read \"./lib\" }"
 profile two 'network { allow tcp 10.0.0.0/16 port 443 }'

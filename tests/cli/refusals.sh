@@ -408,6 +408,107 @@ profile p {
 }
 END
 
+# --- limits and children
+for value_of in 'time 5m' 'time 30' 'time 0s' 'time 1.5h' 'time 01s' 'time -1s' 'time 721h' 'time 99999999999999999999s' \
+	'time 9223372036854775807h' 'time "30s"' 'time never' 'time 30S' 'time s' 'cpu-time 0ms' 'memory 512M' \
+	'memory 512MB' 'memory 0B' 'memory 960KiB' 'memory 1048577B' 'memory 18446744073709551615TiB' 'memory 65TiB' \
+	'tasks 0' 'tasks 4194305' 'tasks 5B' 'tasks +5' 'output 0KiB' 'output 1' 'output 1kB' 'open-files 7' \
+	'open-files 1048577' 'file-size 1G' 'file-size 0x10B'; do
+	name_of=${value_of%% *}
+	in_profile "2:$((12 + ${#name_of} + 1)):$value" "limits { $value_of }"
+done
+for value_of in 'time 1ms' 'time 720h' 'time 90min' 'time none' 'cpu-time 500ms' 'memory 1MiB' 'memory 1088KiB' \
+	'memory 2GiB' 'memory none' 'tasks 1' 'tasks 4194304' 'output 1B' 'output 64TiB' 'open-files 8' 'file-size 1B'; do
+	accepted "limits { $value_of }" <<END
+profile p {
+  limits { $value_of }
+}
+END
+done
+in_profile "2:12:$unknown" 'limits { tiem 30s }'
+in_profile "2:12:$unknown" 'limits { opne-files 30 }'
+in_profile "2:22:$syntax" 'limits { tasks 30, 40 }'
+in_profile "2:31:$contradiction" 'limits { time 60s;     time 2min }'
+accepted "one value, spelled twice" <<'END'
+profile p {
+  limits { time 60s; time 1min }
+  limits { time 60000ms }
+}
+END
+in_profile "2:32:$value" 'childProcess { max-processes 4097; execute "/bin/sh" }'
+in_profile "2:32:$value" 'childProcess { max-processes -1; execute "/bin/sh" }'
+in_profile "2:32:$value" 'childProcess { max-processes any; execute "/bin/sh" }'
+in_profile "2:35:$syntax" 'childProcess { max-processes 1, 2; execute "/bin/sh" }'
+in_profile "2:3:$syntax" 'childProcess { execute "/bin/sh" }'
+in_profile "2:3:$contradiction" 'childProcess { max-processes 1 }'
+in_profile "2:18:$unknown" 'childProcess { max-proceses 1; max-processes 1; execute "/bin/sh" }'
+in_profile "2:28:$root" 'childProcess { execute   "/"; max-processes 1 }'
+refused "children, and none" "3:3:$contradiction" <<'END'
+profile p {
+  childProcess false
+  childProcess { max-processes 1; execute "/bin/sh" }
+}
+END
+refused "children, and no program" "3:19:$contradiction" <<'END'
+profile p {
+  childProcess { max-processes 1; execute "/bin/sh" }
+  syscalls { deny execve }
+}
+END
+refused "a program, and no children" "3:20:$contradiction" <<'END'
+profile p {
+  childProcess { max-processes 0; execute "/bin/sh" }
+  syscalls { allow clone }
+}
+END
+refused "a child call that is logged" "3:20:$later" <<'END'
+profile p {
+  childProcess { max-processes 1; execute "/bin/sh" }
+  syscalls { allow clone logged }
+}
+END
+refused "memory that could be executed" "4:12:$failed" <<'END'
+profile p {
+  childProcess { max-processes 0; execute "/bin/sh" }
+  syscalls { base none; allow memfd_create }
+  expect { allow syscall memfd_create(flags == 0) }
+}
+END
+refused "a namespace beside children" "4:12:$failed" <<'END'
+profile p {
+  childProcess { max-processes 8; execute "/bin/sh" }
+  syscalls { allow clone }
+  expect { allow syscall clone(flags == CLONE_NEWPID) }
+}
+END
+accepted "what children may and may not" <<'END'
+profile p {
+  childProcess { max-processes 4; execute "/bin/sh", "/usr/lib/git-core/" }
+  expect {
+    allow syscall clone(flags == 0x11)
+    allow syscall clone(flags == 0x4111)
+    allow syscall execve
+    deny  syscall clone(flags & CLONE_NEWUSER)
+    deny  syscall clone(flags & CLONE_PARENT && flags & CLONE_THREAD == 0)
+    deny  syscall clone(flags & CLONE_PTRACE && flags & CLONE_THREAD == 0)
+    deny  syscall clone3
+    deny  syscall execveat
+    deny  syscall unshare
+    deny  syscall setns
+    deny  syscall memfd_create(flags & 8 == 0)
+  }
+}
+END
+accepted "one program after the other, and no other process" <<'END'
+profile p {
+  childProcess { max-processes 0; execute "/bin/sh" }
+  expect {
+    allow syscall execve
+    deny  syscall clone(flags == 0x11)
+  }
+}
+END
+
 # --- what comes with a later issue is refused, never ignored
 in_network "2:3:$later" 'listen udp 127.0.0.1 port 8080'
 in_network "2:3:$later" 'listen { tcp, udp } 127.0.0.1 port 8080'
@@ -416,10 +517,8 @@ in_network "2:50:$later" 'allow resolver; allow tcp 10.0.0.0/8 port 443; deny  1
 in_network "2:20:$later" 'allow resolver;  deny udp 10.0.0.1 port 50-60'
 in_network "2:13:$later" 'allow tcp api.example.com port 443'
 among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'
-in_profile "2:3:$later" 'limits { time 30s }'
 in_profile "2:17:$later" 'expect { deny read "/etc/shadow" }'
 in_profile "2:17:$later" 'expect { deny lookup example.org }'
-in_profile "2:3:$later" 'childProcess { max-processes 4 }'
 in_profile "2:17:$later" 'files { write folder out }'
 in_profile "2:17:$later" 'files { write tmp }'
 in_profile "2:11:$later" 'files { shm }'

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The artefact's checks: sound ones open, damaged ones are refused with a sentence, none is read outside. */
+#include "bpf/limits.h"
 #include "tests/unit/artefact_build.h"
 #include "tests/unit/unit.h"
 
@@ -223,6 +224,56 @@ static void bad_manifests(void)
 	expect_refused("a filter that no record completes", &damaged, "does not mention");
 }
 
+/* A record that comes after the filter's. */
+static void one_after(const char *what, unsigned type, unsigned flags, const void *payload, size_t n, const char *text)
+{
+	struct build_bytes m = begin(0);
+	struct artefact_error error;
+
+	build_filter_record(&m, build_patches, sizeof build_patches / sizeof *build_patches);
+	build_record(&m, type, flags, payload, n);
+	build_manifest_end(&m);
+	build_around(&m, false, &damaged);
+	if (text)
+		expect_refused(what, &damaged, text);
+	else
+		check(opens(damaged.data, damaged.size, &error), "taken: %s (%s)", what, error.text);
+}
+
+static void limits_and_children(void)
+{
+	struct cave_limits limits = limits_standard();
+	struct cave_children children = { 0, 0 };
+
+	one_after("limits", CAVE_RECORD_LIMITS, 0, &limits, sizeof limits, NULL);
+	one_after("flags on limits", CAVE_RECORD_LIMITS, 1, &limits, sizeof limits, "holds no limits");
+	one_after("a limit too few", CAVE_RECORD_LIMITS, 0, &limits, sizeof limits - 8, "holds no limits");
+	one_after("no limits", CAVE_RECORD_LIMITS, 0, &limits, 0, "holds no limits");
+	for (unsigned i = 0; i < CAVE_LIMITS; i++) {
+		limits = limits_standard();
+		limits.value[i] = limit_table[i].max;
+		one_after("the most", CAVE_RECORD_LIMITS, 0, &limits, sizeof limits, NULL);
+		limits.value[i] += limit_table[i].multiple;
+		one_after("more than the most", CAVE_RECORD_LIMITS, 0, &limits, sizeof limits, "is none");
+		limits.value[i] = UINT64_MAX;
+		one_after("all bits", CAVE_RECORD_LIMITS, 0, &limits, sizeof limits, "is none");
+		limits.value[i] = limit_table[i].min - 1;
+		one_after("less than the least", CAVE_RECORD_LIMITS, 0, &limits, sizeof limits,
+			  limit_table[i].min == 1 ? NULL : "is none");
+	}
+	limits = limits_standard();
+	limits.value[CAVE_LIMIT_MEMORY] = limit_table[CAVE_LIMIT_MEMORY].min + 1;
+	one_after("half a page", CAVE_RECORD_LIMITS, 0, &limits, sizeof limits, "is none");
+	one_after("children of a filter with one exec", CAVE_RECORD_CHILDREN, 0, &children, sizeof children,
+		  "6 patches for its own execve");
+	one_after("flags on children", CAVE_RECORD_CHILDREN, 2, &children, sizeof children, "describes no children");
+	one_after("children cut short", CAVE_RECORD_CHILDREN, 0, &children, 4, "describes no children");
+	children.max = CAVE_CHILDREN_MAX + 1;
+	one_after("too many children", CAVE_RECORD_CHILDREN, 0, &children, sizeof children, "4097 children");
+	children = (struct cave_children){ 1, 1 };
+	one_after("a reserved bit", CAVE_RECORD_CHILDREN, 0, &children, sizeof children, "1 children");
+}
+
 /* Places of name servers in programs that have none. */
 static void one_place(const char *what, unsigned flags, const struct cave_resolver_patch *place, size_t n,
 		      const char *text)
@@ -307,7 +358,7 @@ static void bad_patches(void)
 	one_patch("a comparison patched as a return", 0,
 		  (struct cave_patch){ 8, CAVE_PATCH_RET_METADATA }, "cannot be");
 	one_patch("a patch on a constant", 0, (struct cave_patch){ 4, CAVE_PATCH_SELF }, "cannot be");
-	one_patch("an exec patch missing", 8, (struct cave_patch){ 23, CAVE_PATCH_SELF }, "EXEC_5");
+	one_patch("an exec patch missing", 8, (struct cave_patch){ 23, CAVE_PATCH_SELF }, "5 patches for its own execve");
 	one_patch("an exec patch twice", 8, (struct cave_patch){ 23, CAVE_PATCH_EXEC_0 }, "twice");
 	one_patch("a return patch twice", 2, (struct cave_patch){ 10, CAVE_PATCH_RET_SIGNAL }, "twice");
 }
@@ -408,6 +459,7 @@ int main(void)
 	bad_manifests();
 	bad_patches();
 	bad_places();
+	limits_and_children();
 	bad_reaches();
 	bad_filters();
 	bad_sections();

@@ -71,6 +71,11 @@ static const char *const profiles[] = {
 	"mmap(fd in { 0xfffffff0-0xffffffff }) } }",
 	"profile p { syscalls { deny openat(flags & (O_DIRECTORY | O_CREAT) && dirfd != AT_FDCWD), "
 	"openat(!(flags == O_NOFOLLOW)) } }",
+	"profile p { limits { time 90s; cpu-time 1h; memory 1088KiB; tasks 7; output 1B; open-files 8; file-size 3GiB } }",
+	"profile p { limits { time none; open-files none; file-size none; memory none } }",
+	"profile p { childProcess { max-processes 0; execute \"/bin/sh\" } }",
+	"profile p { childProcess { max-processes 12; execute \"/bin/sh\", \"/usr/lib/git-core/\" }\n"
+	"files { read \"/bin/sh\", \"/usr/lib/git-core\" }; syscalls { allow clone; deny pidfd_open } }",
 	"{\"schema_version\":1,\"network\":false,\"child_process\":false,\"credential_env\":[\"OPENAI_API_KEY\"]}",
 };
 
@@ -186,6 +191,11 @@ static const char *const aliases[][2] = {
 	{ "profile p { files { write ./a; read ./a } }", "profile p { files { write \"a\" } }" },
 	{ "profile p { env { set A \"1\"; pass B } }", "profile p { env { pass B }; env { set A \"1\" } }" },
 	{ "profile p { sandbox required; network false; childProcess false }", "profile p { network { } }" },
+	{ "profile p { limits { time 120s; memory 1024KiB } }",
+	  "profile p { limits { memory 1MiB }; limits { time 2min } }" },
+	{ "profile p { limits { time 1h; open-files 4096; file-size 4GiB; tasks none } }", "profile p { }" },
+	{ "profile p { childProcess { max-processes 2; execute \"/bin/sh\" } }",
+	  "profile p { files { execute \"/bin/sh\" }; childProcess { max-processes 2 } }" },
 	{ "profile p { syscalls { deny chmod, read } }", "profile p { syscalls { deny read; deny chmod, read } }" },
 };
 

@@ -172,6 +172,7 @@ static uint32_t answer(struct sys_result r)
 	switch (r.action) {
 	case SYS_ALLOW: return SECCOMP_RET_ALLOW;
 	case SYS_ALLOW_LOGGED: return SECCOMP_RET_LOG;
+	case SYS_COUNTED: return SECCOMP_RET_USER_NOTIF;
 	case SYS_GUARD_METADATA: return METADATA;
 	case SYS_GUARD_SIGNAL: return SIGNAL;
 	case SYS_ERRNO: return SECCOMP_RET_ERRNO | r.error;
