@@ -89,11 +89,11 @@ $(B)/%.o: %.c | $(GEN)
 
 RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
-CAVERUN_OWN := runtime/main.c runtime/message.c runtime/options.c runtime/wait.c
+CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/message.c runtime/options.c runtime/wait.c
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
 SONAME := libcave.so.0
 LOAD_SRC := $(wildcard runtime/load_*.c)
-LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/bpf/artefact.o $(B)/bpf/artefact_maps.o $(B)/bpf/sha256.o $(B)/bpf/limits.o
+LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/runtime/kept_record.o $(B)/bpf/artefact.o $(B)/bpf/artefact_maps.o $(B)/bpf/sha256.o $(B)/bpf/limits.o
 KERNEL_HEADERS := -idirafter /usr/include -idirafter /usr/include/$(ARCH)-linux-gnu
 
 ifdef SAN

@@ -195,6 +195,39 @@ CAVE_API enum cave_code cave_tool_signal(struct cave_tool *tool, int signal, str
  */
 CAVE_API enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error);
 
+/* --- policies that are kept ------------------------------------------------------------------------ */
+
+/*
+ * The programs of a policy that grants network are loaded once, by whichever process starts it first, and attached to a
+ * control group that is named after the policy, beneath the caller's own.  They stay there, for every process of the
+ * same user in the same control group, until nobody has started anything under the policy for an hour; then the next
+ * start under any policy removes them.  Nothing is removed while it is in use: cave_prepare() to cave_prepared_free().
+ */
+
+/* Does that without starting anything; options->program and what concerns a tool is not looked at. */
+CAVE_API enum cave_code cave_keep(struct cave_policy *policy, const struct cave_options *options,
+				  struct cave_error *error);
+
+struct cave_kept {
+	size_t size; /* of what was filled in */
+	const unsigned char *identity; /* 32 bytes; NULL: somebody is making it, or was killed before it was finished */
+	const char *name; /* the profile's */
+	const char *path; /* of the control group */
+	bool used; /* by a process, which may be between two tools */
+	uint64_t unused_s; /* seconds since the last start, to a minute */
+};
+
+/* Calls seen() for each, as long as it returns true; what *kept points to is valid until it returns. */
+typedef bool (*cave_kept_seen)(void *context, const struct cave_kept *kept);
+CAVE_API enum cave_code cave_kept_list(cave_kept_seen seen, void *context, struct cave_error *error);
+
+/*
+ * Removes what is kept of the policy, or of every one if that is NULL, and what killed runs have left.  *gone is how
+ * many were removed, *busy how many are in use and stay.
+ */
+CAVE_API enum cave_code cave_kept_forget(const struct cave_policy *policy, unsigned *gone, unsigned *busy,
+					 struct cave_error *error);
+
 /* The version of the library: "0.1.0". */
 CAVE_API const char *cave_version(void);
 

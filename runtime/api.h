@@ -4,6 +4,7 @@
 #define CAVE_RUNTIME_API_H
 
 #include "cave.h"
+#include "runtime/kept.h"
 #include "runtime/memory.h"
 #include "runtime/plan.h"
 #include "runtime/report.h"
@@ -14,6 +15,7 @@ struct cave_prepared {
 	const struct cave_policy *policy;
 	struct cave_options options; /* its strings are copies */
 	struct plan plan;
+	struct kept kept; /* of a policy that grants network */
 	bool fresh; /* the plan has been checked and not made: each tool makes its own */
 	bool has_spawner;
 	struct spawner spawner;

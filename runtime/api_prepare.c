@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cave.h: preparing. */
+#include <signal.h>
 #include <string.h>
 
 #include "runtime/api.h"
@@ -42,6 +43,16 @@ static bool ask_host(const struct preparing *p, struct refusal *r)
 	return code == CAVE_OK || refuse(r, code, "%s", *why ? why : "the host does not accept the policy");
 }
 
+static bool find_kept(struct cave_prepared *p, struct refusal *r)
+{
+	struct egress_helper helper = { .path = p->options.loader, .tmpdir = p->options.tmpdir };
+
+	if (!(p->plan.artefact.requires & CAVE_REQUIRE_EGRESS))
+		return true;
+	sigemptyset(&helper.mask);
+	return kept_acquire(&p->memory, &p->plan.artefact, &helper, &p->kept, r);
+}
+
 static bool prepare(void *of, struct refusal *r)
 {
 	struct preparing *p = of;
@@ -51,7 +62,9 @@ static bool prepare(void *of, struct refusal *r)
 	if (!take_options(p, r) || !plan_check(&prepared->plan, &prepared->options, r) || !ask_host(p, r))
 		return false;
 	prepared->fresh = plan_is_fresh(p->policy, &prepared->options);
-	return prepared->fresh || plan_make(&prepared->plan, p->policy, &prepared->options, r);
+	if (!prepared->fresh && !plan_make(&prepared->plan, p->policy, &prepared->options, r))
+		return false;
+	return find_kept(prepared, r);
 }
 
 enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_options *options,
@@ -66,6 +79,7 @@ enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_option
 		return api_answer(ok, &r, error);
 	}
 	plan_init(&p.prepared->plan, &p.prepared->memory, policy);
+	kept_init(&p.prepared->kept);
 	ok = api_guard(&p.prepared->memory, prepare, &p, &r);
 	if (ok && spawner_init(&p.prepared->spawner))
 		ok = refuse(&r, CAVE_FAILED, "out of memory");
@@ -84,6 +98,7 @@ void cave_prepared_free(struct cave_prepared *prepared)
 	if (prepared->has_spawner)
 		spawner_end(&prepared->spawner);
 	plan_close(&prepared->plan, NULL);
+	kept_release(&prepared->kept);
 	api_free(prepared);
 }
 

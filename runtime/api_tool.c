@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "runtime/api.h"
-#include "runtime/egress.h"
 #include "runtime/kernel.h"
 #include "runtime/run.h"
 #include "runtime/spawn.h"
@@ -23,7 +22,7 @@ struct cave_tool {
 	struct cave_spawn spawn;
 	struct plan own; /* where every tool has one, as it has a workspace */
 	struct run run;
-	struct cgroup group;
+	int into; /* the control group that it is started in, -1 for the caller's; not its own to close */
 	struct spawned process; /* pidfd is -1 if nothing was started */
 	int proc;
 	bool ended;
@@ -72,15 +71,15 @@ static bool find_plan(struct cave_tool *t, const struct plan **out, struct refus
 	return plan_make(&t->own, p->policy, &p->options, r);
 }
 
-static bool find_group(struct cave_tool *t, const struct plan *plan, struct refusal *r)
+/* Straight into the policy's group: nothing is kept for a single run. */
+static bool find_group(struct cave_tool *t, struct refusal *r)
 {
-	const struct cave_options *o = &t->prepared->options;
-	struct egress_helper helper = { .path = o->loader, .tmpdir = o->tmpdir };
+	const struct kept *kept = &t->prepared->kept;
 
-	if (!(plan->artefact.requires & CAVE_REQUIRE_EGRESS))
+	if (kept->group.fd < 0)
 		return true;
-	sigemptyset(&helper.mask);
-	return egress_prepare(&t->memory, &plan->artefact, &helper, &t->group, r);
+	t->into = kept->group.fd;
+	return kept_verify(kept, r);
 }
 
 static bool prepare(void *of, struct refusal *r)
@@ -90,14 +89,14 @@ static bool prepare(void *of, struct refusal *r)
 	const struct plan *plan;
 
 	return api_take(&t->spawn, sizeof t->spawn, s->spawn, "struct cave_spawn", r) && find_plan(t, &plan, r) &&
-	       run_make(&t->memory, plan, &t->spawn, &t->run, r) && find_group(t, plan, r);
+	       run_make(&t->memory, plan, &t->spawn, &t->run, r) && find_group(t, r);
 }
 
 static void start(void *of)
 {
 	struct starting *s = of;
 
-	s->ok = spawn(&s->tool->run, s->tool->group.fd, &s->tool->process, s->refusal);
+	s->ok = spawn(&s->tool->run, s->tool->into, &s->tool->process, s->refusal);
 }
 
 static void start_here(struct starting *s)
@@ -140,7 +139,7 @@ enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spaw
 		return api_answer(ok, &r, error);
 	}
 	t->prepared = prepared;
-	t->run.null = t->group.fd = t->group.parent = t->process.pidfd = t->proc = -1;
+	t->run.null = t->into = t->process.pidfd = t->proc = -1;
 	plan_init(&t->own, &t->memory, prepared->policy);
 	ok = api_guard(&t->memory, prepare, &s, &r) && start_tool(&s);
 	run_close(&t->run);
@@ -261,8 +260,7 @@ enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 	end(tool);
 	if (tool->proc >= 0)
 		close(tool->proc);
-	ok = cgroup_remove(&tool->group, &r);
-	ok = plan_close(&tool->own, ok ? &r : NULL) && ok;
+	ok = plan_close(&tool->own, &r);
 	api_free(tool);
 	return api_answer(ok, &r, error);
 }

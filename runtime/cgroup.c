@@ -20,7 +20,7 @@ static const char prefix[] = "cave-";
 
 enum { NAME_DIGITS = 16, MAKE_TRIES = 32, EMPTY_TRIES = 200, EMPTY_WAIT_MS = 25 };
 
-static bool unavailable(struct refusal *r, int error, const char *what, const char *path)
+bool cgroup_unavailable(struct refusal *r, int error, const char *what, const char *path)
 {
 	if (error)
 		return refuse_errno(r, CAVE_NETWORK_UNAVAILABLE, error,
@@ -86,7 +86,7 @@ static bool any_cgroup2(const struct mounts *mounts)
 	return false;
 }
 
-static bool find_own(struct memory *m, struct cgroup *c, struct refusal *r)
+bool cgroup_own(struct memory *m, struct cgroup *c, struct refusal *r)
 {
 	struct mounts mounts;
 	char *text, *own;
@@ -95,13 +95,13 @@ static bool find_own(struct memory *m, struct cgroup *c, struct refusal *r)
 	if (!error)
 		error = mountinfo_read(m, &mounts);
 	if (error)
-		return unavailable(r, error, "cannot read", "/proc/self");
+		return cgroup_unavailable(r, error, "cannot read", "/proc/self");
 	own = own_path(text);
 	if (!own || !any_cgroup2(&mounts))
-		return unavailable(r, 0, "no hierarchy of control groups of version 2 is mounted here", "");
-	c->parent = open_own(m, &mounts, own, &c->path);
-	if (c->parent < 0)
-		return unavailable(r, 0, "no mount of cgroup2 shows the caller's own group ", own);
+		return cgroup_unavailable(r, 0, "no hierarchy of control groups of version 2 is mounted here", "");
+	c->fd = open_own(m, &mounts, own, &c->path);
+	if (c->fd < 0)
+		return cgroup_unavailable(r, 0, "no mount of cgroup2 shows the caller's own group ", own);
 	return true;
 }
 
@@ -127,7 +127,7 @@ static void sweep_one(int parent, const char *name)
 	close(fd);
 }
 
-static void sweep(int parent)
+void cgroup_sweep(int parent)
 {
 	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = copy < 0 ? NULL : fdopendir(copy);
@@ -144,8 +144,7 @@ static void sweep(int parent)
 
 /* --- one run's ------------------------------------------------------------------------------------ */
 
-/* True if the name still leads to what was opened: another run may have swept it before we held the lock. */
-static bool still_there(const struct cgroup *c)
+bool cgroup_still_there(const struct cgroup *c)
 {
 	struct stat ours, named;
 
@@ -168,7 +167,7 @@ static int make_one(struct memory *m, const char *parent, struct cgroup *c)
 	if (mkdirat(c->parent, c->name, 0700))
 		return errno;
 	c->fd = openat(c->parent, c->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (c->fd >= 0 && !flock(c->fd, LOCK_EX | LOCK_NB) && still_there(c))
+	if (c->fd >= 0 && !flock(c->fd, LOCK_EX | LOCK_NB) && cgroup_still_there(c))
 		return 0;
 	if (c->fd >= 0)
 		close(c->fd);
@@ -176,7 +175,7 @@ static int make_one(struct memory *m, const char *parent, struct cgroup *c)
 	return EAGAIN;
 }
 
-static const char *why_not(int error)
+const char *cgroup_why_not(int error)
 {
 	switch (error) {
 	case EROFS:
@@ -189,24 +188,16 @@ static const char *why_not(int error)
 	}
 }
 
-bool cgroup_make(struct memory *m, struct cgroup *out, struct refusal *r)
+bool cgroup_make(struct memory *m, int parent, const char *path, struct cgroup *out, struct refusal *r)
 {
-	struct cgroup c = { .parent = -1, .fd = -1 };
-	const char *parent;
+	struct cgroup c = { .parent = parent, .fd = -1 };
 	int error = EAGAIN;
 
-	if (!find_own(m, &c, r))
-		return false;
-	memory_hold(m, c.parent);
-	sweep(c.parent);
-	parent = c.path;
+	cgroup_sweep(parent);
 	for (unsigned tries = 0; error == EAGAIN && tries < MAKE_TRIES; tries++)
-		error = make_one(m, parent, &c);
-	memory_let_go(m, c.parent);
-	if (error) {
-		close(c.parent);
-		return unavailable(r, error, why_not(error), parent);
-	}
+		error = make_one(m, path, &c);
+	if (error)
+		return cgroup_unavailable(r, error, cgroup_why_not(error), path);
 	*out = c;
 	return true;
 }
@@ -238,7 +229,6 @@ bool cgroup_remove(struct cgroup *c, struct refusal *r)
 		poll(NULL, 0, tries ? EMPTY_WAIT_MS : 1);
 	}
 	close(c->fd);
-	close(c->parent);
 	*c = (struct cgroup){ .parent = -1, .fd = -1 };
 	return ok;
 }

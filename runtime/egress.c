@@ -34,7 +34,7 @@ static bool helper_fails(struct refusal *r, int error, const char *what)
 }
 
 /* bpf_prog_load() (kernel/bpf/syscall.c) asks for both, or for CAP_SYS_ADMIN in place of either. */
-static bool check_privileges(struct refusal *r)
+bool egress_check_privileges(struct refusal *r)
 {
 	bool bpf = has_capability(CAP_NR_BPF) || has_capability(CAP_SYS_ADMIN);
 	bool net = has_capability(CAP_NET_ADMIN) || has_capability(CAP_SYS_ADMIN);
@@ -159,34 +159,34 @@ static bool ask(char *const argv[], const int from[LOAD_FDS], int answers, const
 }
 
 /* The helper's arguments: its own path, and the name servers of the host where the policy grants them. */
-static bool make_arguments(struct memory *m, const struct artefact *a, const char *loader,
+static bool make_arguments(struct memory *m, const struct egress_servers *servers, const char *loader,
 			   char *argv[CAVE_RESOLVERS + 2], struct refusal *r)
 {
-	struct artefact_address address[CAVE_RESOLVERS];
-	size_t n = 0;
+	size_t n = servers->n;
 
 	argv[0] = (char *)find_helper(m, loader);
 	if (!argv[0])
 		return helper_fails(r, ENOENT,
 				    "cave-load is neither beside this program, in ../libexec/cave, nor in " CAVE_LIBEXEC);
-	if (a->nresolver && !resolver_read("/etc/resolv.conf", address, &n, r))
-		return false;
-	for (size_t i = 0; i < n; i++)
-		argv[1 + i] = memory_printf(m, "%d:%x:%x:%x:%x", address[i].six, address[i].word[0],
-					    address[i].word[1], address[i].word[2], address[i].word[3]);
+	for (size_t i = 0; i < n; i++) {
+		const struct artefact_address *a = &servers->address[i];
+
+		argv[1 + i] = memory_printf(m, "%d:%x:%x:%x:%x", a->six, a->word[0], a->word[1], a->word[2],
+					    a->word[3]);
+	}
 	argv[1 + n] = NULL;
 	return true;
 }
 
-static bool load(struct memory *m, const struct artefact *a, const struct egress_helper *helper,
-		 const struct cgroup *c, struct refusal *r)
+bool egress_load(struct memory *m, const struct artefact *a, const struct egress_servers *servers,
+		 const struct egress_helper *helper, const struct cgroup *c, struct refusal *r)
 {
 	char *env[] = { helper->tmpdir ? memory_printf(m, "TMPDIR=%s", helper->tmpdir) : NULL, NULL };
 	char *argv[CAVE_RESOLVERS + 2];
 	int answer[2], from[LOAD_FDS];
 	bool ok;
 
-	if (!make_arguments(m, a, helper->path, argv, r))
+	if (!make_arguments(m, servers, helper->path, argv, r))
 		return false;
 	if (pipe2(answer, O_CLOEXEC))
 		return helper_fails(r, errno, "pipe2");
@@ -202,13 +202,8 @@ static bool load(struct memory *m, const struct artefact *a, const struct egress
 	return ok;
 }
 
-bool egress_prepare(struct memory *m, const struct artefact *a, const struct egress_helper *helper,
-		    struct cgroup *out, struct refusal *r)
+bool egress_servers_read(const struct artefact *a, struct egress_servers *out, struct refusal *r)
 {
-	if (!check_privileges(r) || !cgroup_make(m, out, r))
-		return false;
-	if (load(m, a, helper, out, r))
-		return true;
-	cgroup_remove(out, NULL);
-	return false;
+	out->n = 0;
+	return !a->nresolver || resolver_read("/etc/resolv.conf", out->address, &out->n, r);
 }

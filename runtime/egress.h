@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The network part of a policy: a control group that carries its programs. */
+/* Loading the network programs of a policy. */
 #ifndef CAVE_RUNTIME_EGRESS_H
 #define CAVE_RUNTIME_EGRESS_H
 
@@ -17,11 +17,22 @@ struct egress_helper {
 	sigset_t mask; /* its signal mask */
 };
 
+/* The name servers of the host, where the policy grants them; else none. */
+struct egress_servers {
+	struct artefact_address address[CAVE_RESOLVERS];
+	size_t n;
+};
+
+bool egress_servers_read(const struct artefact *a, struct egress_servers *out, struct refusal *r);
+
+/* Refuses with CAVE_NETWORK_UNAVAILABLE if we may not load and attach programs. */
+bool egress_check_privileges(struct refusal *r);
+
 /*
- * Makes the group of this run and has cave-load attach the artefact's programs to it.  Refuses with
- * CAVE_NETWORK_UNAVAILABLE; then no group is left.  cgroup_remove() undoes it, also where memory ran out.
+ * Has cave-load attach the artefact's programs to the group, and enter there which they are (runtime/kept.h).  Refuses
+ * with CAVE_NETWORK_UNAVAILABLE; the group may hold some of them then.
  */
-bool egress_prepare(struct memory *m, const struct artefact *a, const struct egress_helper *helper,
-		    struct cgroup *out, struct refusal *r);
+bool egress_load(struct memory *m, const struct artefact *a, const struct egress_servers *servers,
+		 const struct egress_helper *helper, const struct cgroup *c, struct refusal *r);
 
 #endif

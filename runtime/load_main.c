@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "bpf/artefact.h"
+#include "runtime/kept_record.h"
 #include "runtime/load_info.h"
 #include "runtime/load_maps.h"
 #include "runtime/load_protocol.h"
@@ -272,6 +273,24 @@ static void verify_inherited(size_t i, int program)
 			      "caller's group with 'multi' in place of 'override'", hooks[i].section);
 }
 
+/* Last of all: from here on the group counts as finished. */
+static void record(const struct artefact *a, const int program[CAVE_HOOK_COUNT])
+{
+	struct kept_record kept = { .name = "" };
+	struct artefact_record r;
+	int error;
+
+	memcpy(kept.identity, a->identity, sizeof kept.identity);
+	for (size_t at = 0; artefact_next(a, &at, &r);)
+		if (r.type == CAVE_RECORD_NAME)
+			memcpy(kept.name, r.payload, r.length);
+	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+		kept.id[i] = id_of(program[i]);
+	error = kept_record_write(LOAD_FD_FIRST + LOAD_CGROUP, &kept);
+	if (error)
+		answer(error, "cannot enter on the control group which programs are the policy's");
+}
+
 int main(int argc, char **argv)
 {
 	struct artefact a;
@@ -293,6 +312,7 @@ int main(int argc, char **argv)
 		verify(i, program[i]);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 		verify_inherited(i, program[i]);
+	record(&a, program);
 	load_info_close(&info);
 	load_maps_close(&maps);
 	answer(0, LOAD_OK);

@@ -7,6 +7,7 @@
 
 static const char help[] =
 	"usage: caverun [options] POLICY.bpf -- PROGRAM [ARG...]\n"
+	"       caverun --prepare POLICY.bpf | --list | --forget POLICY.bpf | --forget --all\n"
 	"\n"
 	"Starts PROGRAM under a policy that cavec has compiled.  What the policy says is enforced\n"
 	"by the kernel, or PROGRAM is not started.\n"
@@ -20,6 +21,9 @@ static const char help[] =
 	"                    pipe, terminal, /dev/null or connected unix stream\n"
 	"  --user NAME       run as that user of /etc/passwd, with its groups (root only)\n"
 	"  --config PATH     the operator's rules, a file or a folder, in place of /etc/cave\n"
+	"  --prepare         load the network programs of POLICY, and start nothing\n"
+	"  --list            show the policies whose network programs are kept loaded here\n"
+	"  --forget          remove what is kept of POLICY, or --all\n"
 	"  --help            print this\n"
 	"  --version         print the version\n"
 	"\n"
@@ -34,7 +38,7 @@ static const char version[] = "caverun " CAVE_VERSION "\n";
 
 /* Known to a later version: refused by name, so that nobody takes them for accepted. */
 static const char *const later[] = { "--profile", "--folder", "--status-fd", "--log",	"--doctor",
-				     "--conformance", "--prepare", "--list", "--forget",
+				     "--conformance",
 				     "--report", "--trace", "--capabilities" };
 
 static bool usage(struct refusal *r, const char *what, const char *which)
@@ -97,6 +101,44 @@ static bool unknown(const char *argument, struct refusal *r)
 	return usage(r, "unknown option ", argument);
 }
 
+/* What is to be done in place of a run. */
+static bool action(struct options *o, const char *argument)
+{
+	static const struct {
+		const char *name;
+		enum options_action action;
+	} actions[] = { { "--prepare", ACTION_PREPARE }, { "--list", ACTION_LIST }, { "--forget", ACTION_FORGET } };
+
+	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+		if (!strcmp(argument, actions[i].name)) {
+			o->action = actions[i].action;
+			return true;
+		}
+	}
+	if (strcmp(argument, "--all"))
+		return false;
+	o->all = true;
+	return true;
+}
+
+/* Whether what is there goes with what is to be done; `rest` are the arguments after "--", if any. */
+static bool check(const struct options *o, char **rest, struct refusal *r)
+{
+	bool wants_policy = o->action == ACTION_PREPARE || (o->action == ACTION_FORGET && !o->all);
+
+	if (o->all && o->action != ACTION_FORGET)
+		return usage(r, "--all goes with --forget", "");
+	if (o->action == ACTION_RUN)
+		return o->policy ? (rest && *rest && **rest) || usage(r, "no -- PROGRAM given", "") :
+				   usage(r, "no POLICY given", "");
+	if (rest)
+		return usage(r, "nothing is started: no -- here", "");
+	if (!o->policy != !wants_policy)
+		return usage(r, wants_policy ? "no POLICY given" : "no POLICY is looked at here: ",
+			     wants_policy ? "" : o->policy);
+	return true;
+}
+
 static bool option(struct options *o, int argc, char **argv, int *i, struct refusal *r)
 {
 	const struct {
@@ -115,6 +157,8 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 		o->information = version;
 		return true;
 	}
+	if (action(o, argv[*i]))
+		return true;
 	for (size_t j = 0; j < sizeof values / sizeof *values; j++) {
 		if (!takes(argc, argv, i, values[j].name, &value))
 			continue;
@@ -140,11 +184,9 @@ bool options_parse(int argc, char **argv, struct options *out, struct refusal *r
 			return usage(r, "-- must stand between POLICY and PROGRAM, before ", argv[i]);
 		}
 	}
-	if (!o.information && !o.policy)
-		return usage(r, "no POLICY given", "");
-	if (!o.information && (i + 1 >= argc || !*argv[i + 1]))
-		return usage(r, "no -- PROGRAM given", "");
-	if (!o.information)
+	if (!o.information && !check(&o, i < argc ? argv + i + 1 : NULL, r))
+		return false;
+	if (!o.information && o.action == ACTION_RUN)
 		o.argv = argv + i + 1;
 	*out = o;
 	return true;

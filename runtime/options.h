@@ -3,12 +3,17 @@
 #ifndef CAVE_RUNTIME_OPTIONS_H
 #define CAVE_RUNTIME_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "runtime/report.h"
 #include "cave.h"
 
+enum options_action { ACTION_RUN, ACTION_PREPARE, ACTION_LIST, ACTION_FORGET };
+
 struct options {
+	enum options_action action;
+	bool all; /* --forget --all */
 	const char *policy;
 	const char *script, *workspace, *chdir, *user, *config; /* NULL where not given */
 	int keep[CAVE_KEEP_MAX]; /* ascending, no two equal, above 2 */

@@ -111,5 +111,6 @@ mkdir "$work/cgroup"
 expect_status "a cgroup file system in another place is found" 0 unshare --mount sh -c \
 	'mount -t cgroup2 none "$0/cgroup" && umount -l "$1" && shift && exec "$@"' "$work" "$mount" \
 	"$caverun" "$work/net.bpf" -- "$probe" ids
+"$caverun" --forget --all
 expect_code "nor is it where cave-load is missing" 125 cave_sandbox_os_network_isolation_unavailable \
 	"$work/bin/caverun" "$work/net.bpf" -- "$work/bin/probe" ids

@@ -31,6 +31,7 @@ cgroup=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo)/cave-lifetime
 mkdir "$cgroup" "$work/tmp"
 echo $$ >"$cgroup/cgroup.procs"
 cleanup() {
+	"$bin/caverun" --forget --all
 	echo $$ >"${cgroup%/*}/cgroup.procs"
 	rmdir "$cgroup"
 }
@@ -240,6 +241,7 @@ done
 for pid in $jobs; do wait "$pid"; done
 gone "$bin/" || not_ok "no process is left" "$(pgrep -af "$bin/")"
 sleep 0.5
+"$bin/caverun" --forget --all # what is kept for later starts is kept on purpose
 left >"$work/after"
 expect "no process is left" -z "$(pgrep -f "$bin/")"
 if cmp -s "$work/before" "$work/after"; then

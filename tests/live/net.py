@@ -359,6 +359,8 @@ def beneath_the_caller(policy, work):
             want = "refused EPERM" if attached else "allowed"
             check(done.stdout.strip().endswith(want), f"a caller {'bound' if attached else 'free'}: {want}",
                   done.stdout + done.stderr)
+        # What is kept of the policy for later starts is kept on purpose.
+        inside(HERE, "sh", "-c", f"echo $$ >{cgroup}/cgroup.procs && exec {CAVERUN} --forget --all")
         left = [d.name for d in os.scandir(cgroup) if d.is_dir()]
         check(not left, "no cgroup is left beneath the caller's", str(left))
     finally:
