@@ -11,7 +11,8 @@
 #   bpf            include/cave
 #   grammar        compiler (syntax tree and diagnostics only)
 #   compiler       bpf, include/cave, grammar
-#   runtime        include, bpf/artefact.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h, bpf/limits.h
+#   runtime        include, bpf/artefact.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h, bpf/limits.h;
+#                  runtime/check also the interpreter: bpf/vm.h, bpf/program.h, bpf/arena.h
 #   tests          anything
 
 VERSION := 0.1.0
@@ -36,7 +37,9 @@ ifdef V
 Q :=
 endif
 
-all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-probe $(B)/libcave.a $(B)/libcave.so
+CONFORMANCE := $(B)/conformance.bpf $(B)/conformance-egress.bpf
+
+all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-probe $(B)/cave-check $(CONFORMANCE) $(B)/libcave.a $(B)/libcave.so
 
 # --- the compiler --------------------------------------------------------------------------------
 
@@ -89,7 +92,7 @@ $(B)/%.o: %.c | $(GEN)
 
 RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
-CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/message.c runtime/options.c runtime/wait.c
+CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/become.c runtime/message.c runtime/options.c runtime/wait.c
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
 SONAME := libcave.so.0
 LOAD_SRC := $(wildcard runtime/load_*.c)
@@ -146,6 +149,17 @@ $(B)/cave-load: $(LOAD_OBJ)
 	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ -lbpf -lelf -lz
 
 PROBE_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/probe/*.c))
+
+CHECK_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/check/*.c))
+
+# The doctor and the conformance test, with what they share with the library.
+$(B)/cave-check: $(CHECK_OBJ) $(LIB_OBJ) $(patsubst %,$(B)/bpf/%.o,arena ebpf ebpf_check ebpf_map)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(STATIC) -pthread -o $@ $^
+
+$(CONFORMANCE): $(B)/%.bpf: runtime/check/%.cave $(B)/cavec
+	@echo "  CAVE  $@"
+	$(Q)$(B)/cavec $< -o $@
 
 # Static, so that it needs no grant but itself.
 $(B)/cave-probe: $(PROBE_OBJ)
@@ -207,7 +221,8 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cave $(DESTDIR)$(PREFIX)/include/cave \
 		$(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(B)/cavec $(B)/caverun $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(B)/cave-load $(B)/cave-probe $(DESTDIR)$(PREFIX)/libexec/cave
+	install -m 755 $(B)/cave-load $(B)/cave-probe $(B)/cave-check $(DESTDIR)$(PREFIX)/libexec/cave
+	install -m 644 $(CONFORMANCE) $(DESTDIR)$(PREFIX)/libexec/cave
 	install -m 644 include/cave/*.h $(DESTDIR)$(PREFIX)/include/cave
 	install -m 644 include/cave.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 $(B)/libcave.a $(DESTDIR)$(LIBDIR)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cave_libexec.h"
+#include "runtime/kernel.h"
 #include "runtime/load_protocol.h"
 #include "runtime/privilege.h"
 #include "runtime/resolver.h"
@@ -24,7 +25,6 @@
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
 #endif
-#define CAP_NR_BPF 39 /* CAP_BPF, linux/capability.h since 5.8 */
 #define SEALS 0xf /* F_SEAL_SEAL, SHRINK, GROW and WRITE (linux/fcntl.h) */
 
 static bool helper_fails(struct refusal *r, int error, const char *what)

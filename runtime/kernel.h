@@ -90,6 +90,9 @@ struct k_clone_args {
 /* include/uapi/linux/wait.h: the id is a pidfd, since Linux 5.4. */
 #define K_P_PIDFD 3
 
+/* include/uapi/linux/capability.h, since 5.8: CAP_BPF */
+#define CAP_NR_BPF 39
+
 /* include/uapi/linux/close_range.h */
 #define K_CLOSE_RANGE_CLOEXEC (1u << 2)
 

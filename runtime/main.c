@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cave.h"
+#include "runtime/become.h"
 #include "runtime/main_kept.h"
 #include "runtime/message.h"
 #include "runtime/options.h"
@@ -117,6 +118,10 @@ int main(int argc, char **argv)
 		return refused_early(&refusal);
 	if (options.information)
 		return inform(options.information);
+	if (options.action == ACTION_DOCTOR || options.action == ACTION_CONFORMANCE) {
+		become_check(&options, &refusal);
+		return refused_early(&refusal);
+	}
 	if (options.action != ACTION_RUN)
 		return main_kept(&options, &status, &error) ? refused(&error) : status;
 	if (!fill_descriptors(&options, &refusal))

@@ -24,6 +24,11 @@ static const char help[] =
 	"  --prepare         load the network programs of POLICY, and start nothing\n"
 	"  --list            show the policies whose network programs are kept loaded here\n"
 	"  --forget          remove what is kept of POLICY, or --all\n"
+	"  --doctor [POLICY]       what this host can enforce, each tried for real; 125 if something\n"
+	"                          is missing that every policy, or this one, needs\n"
+	"  --conformance [POLICY]  tries to break out of a sandbox, and says what was refused; 125\n"
+	"                          if anything was not that should be\n"
+	"  --format text|json      of these two; the second says json by itself\n"
 	"  --help            print this\n"
 	"  --version         print the version\n"
 	"\n"
@@ -37,8 +42,7 @@ static const char help[] =
 static const char version[] = "caverun " CAVE_VERSION "\n";
 
 /* Known to a later version: refused by name, so that nobody takes them for accepted. */
-static const char *const later[] = { "--profile", "--folder", "--status-fd", "--log",	"--doctor",
-				     "--conformance",
+static const char *const later[] = { "--profile", "--folder", "--status-fd", "--log",
 				     "--report", "--trace", "--capabilities" };
 
 static bool usage(struct refusal *r, const char *what, const char *which)
@@ -107,10 +111,11 @@ static bool action(struct options *o, const char *argument)
 	static const struct {
 		const char *name;
 		enum options_action action;
-	} actions[] = { { "--prepare", ACTION_PREPARE }, { "--list", ACTION_LIST }, { "--forget", ACTION_FORGET } };
+	} actions[] = { { "--prepare", ACTION_PREPARE }, { "--list", ACTION_LIST }, { "--forget", ACTION_FORGET },
+			{ "--doctor", ACTION_DOCTOR }, { "--conformance", ACTION_CONFORMANCE } };
 
 	for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
-		if (!strcmp(argument, actions[i].name)) {
+		if (!strcmp(argument, actions[i].name) && o->action == ACTION_RUN) {
 			o->action = actions[i].action;
 			return true;
 		}
@@ -124,16 +129,19 @@ static bool action(struct options *o, const char *argument)
 /* Whether what is there goes with what is to be done; `rest` are the arguments after "--", if any. */
 static bool check(const struct options *o, char **rest, struct refusal *r)
 {
+	bool asks = o->action == ACTION_DOCTOR || o->action == ACTION_CONFORMANCE;
 	bool wants_policy = o->action == ACTION_PREPARE || (o->action == ACTION_FORGET && !o->all);
 
 	if (o->all && o->action != ACTION_FORGET)
 		return usage(r, "--all goes with --forget", "");
+	if (o->format && (!asks || (strcmp(o->format, "text") && strcmp(o->format, "json"))))
+		return usage(r, "--format is text or json, and goes with --doctor and --conformance", "");
 	if (o->action == ACTION_RUN)
 		return o->policy ? (rest && *rest && **rest) || usage(r, "no -- PROGRAM given", "") :
 				   usage(r, "no POLICY given", "");
 	if (rest)
 		return usage(r, "nothing is started: no -- here", "");
-	if (!o->policy != !wants_policy)
+	if (!o->policy != !wants_policy && !asks)
 		return usage(r, wants_policy ? "no POLICY given" : "no POLICY is looked at here: ",
 			     wants_policy ? "" : o->policy);
 	return true;
@@ -146,7 +154,7 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 		const char **to;
 	} values[] = { { "--script", &o->script }, { "--workspace", &o->workspace },
 		       { "--chdir", &o->chdir },   { "--user", &o->user },
-		       { "--config", &o->config }, { "--keep-fd", NULL } };
+		       { "--config", &o->config }, { "--format", &o->format }, { "--keep-fd", NULL } };
 	const char *value = NULL;
 
 	if (!strcmp(argv[*i], "--help") || !strcmp(argv[*i], "-h")) {

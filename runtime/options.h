@@ -9,7 +9,7 @@
 #include "runtime/report.h"
 #include "cave.h"
 
-enum options_action { ACTION_RUN, ACTION_PREPARE, ACTION_LIST, ACTION_FORGET };
+enum options_action { ACTION_RUN, ACTION_PREPARE, ACTION_LIST, ACTION_FORGET, ACTION_DOCTOR, ACTION_CONFORMANCE };
 
 struct options {
 	enum options_action action;
@@ -19,6 +19,7 @@ struct options {
 	int keep[CAVE_KEEP_MAX]; /* ascending, no two equal, above 2 */
 	size_t nkeep;
 	char **argv; /* PROGRAM and its arguments, NULL at the end */
+	const char *format; /* of the answer of --doctor and --conformance: "text" or "json"; NULL: the usual */
 	const char *information; /* --help or --version: the text to print, and nothing else to do */
 };
 

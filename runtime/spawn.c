@@ -17,6 +17,7 @@
 #include "runtime/privilege.h"
 #include "runtime/rights.h"
 #include "runtime/spawn_child.h"
+#include "runtime/userns.h"
 
 enum { STACK = 16384 };
 
@@ -76,30 +77,6 @@ static bool complete(struct child *c, struct refusal *r)
 
 /* --- without a mount namespace -------------------------------------------------------------------- */
 
-static bool reads(const char *path, char value)
-{
-	char c = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool same = fd >= 0 && read(fd, &c, 1) == 1 && c == value;
-
-	if (fd >= 0)
-		close(fd);
-	return same;
-}
-
-/* The setting that forbids unprivileged user namespaces here, with the narrow remedy; "" if none is known. */
-static const char *setting(void)
-{
-	if (reads("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
-		return "; kernel.apparmor_restrict_unprivileged_userns is 1: give caverun an AppArmor "
-		       "profile with the rule 'userns'";
-	if (reads("/proc/sys/kernel/unprivileged_userns_clone", '0'))
-		return "; kernel.unprivileged_userns_clone is 0";
-	if (reads("/proc/sys/user/max_user_namespaces", '0'))
-		return "; user.max_user_namespaces is 0";
-	return "";
-}
-
 /* Why the start cannot do without the namespace, or NULL. */
 static const char *needs_mounts(const struct plan *p)
 {
@@ -145,7 +122,7 @@ static bool fall_back(struct child *c, struct refusal *r)
 	if (why)
 		return refuse_errno(r, CAVE_FAILED, c->error,
 				    "a private mount namespace is not to be had and %s%s; %s", why,
-				    setting(), c->step);
+				    userns_setting(), c->step);
 	c->mode = CHILD_PLAIN;
 	return true;
 }

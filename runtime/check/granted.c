@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/check/granted.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "bpf/arena.h"
+#include "bpf/program.h"
+#include "bpf/vm.h"
+
+/* The maps as they are when nothing has run yet. */
+static struct ebpf_map *maps_of(struct arena *scratch, const struct artefact *a)
+{
+	struct map_def *def = ARENA_ARRAY(scratch, a->nmaps, struct map_def);
+	const struct map_list list = { def, a->nmaps };
+
+	for (size_t i = 0; i < a->nmaps; i++)
+		def[i] = (struct map_def){ a->map[i].name, a->map[i].spec, a->map[i].contents };
+	return ebpf_maps(scratch, &list);
+}
+
+static bool lets_through(const struct artefact *a, struct bpf_sock_addr *ctx)
+{
+	const struct artefact_program *p = &a->program[CAVE_HOOK_CONNECT4];
+	struct arena scratch = { 0 };
+	struct ebpf_input in = { .ctx = ctx, .ctx_size = sizeof *ctx, .map = maps_of(&scratch, a), .nmaps = a->nmaps };
+	uint64_t result = 0;
+	size_t bad;
+	bool good = ebpf_check(p->insn, p->n, &bad) && ebpf_run(p->insn, p->n, &in, &result, NULL);
+
+	arena_free(&scratch);
+	return good && result == 1;
+}
+
+bool granted_reach(const struct artefact *a, const char *to, unsigned port, bool datagram)
+{
+	struct bpf_sock_addr ctx = {
+		.user_family = AF_INET,
+		.family = AF_INET,
+		.user_port = htons((uint16_t)port),
+		.type = datagram ? SOCK_DGRAM : SOCK_STREAM,
+		.protocol = datagram ? IPPROTO_UDP : IPPROTO_TCP,
+	};
+	unsigned part[4];
+
+	if (!a->program[CAVE_HOOK_CONNECT4].n || sscanf(to, "%u.%u.%u.%u", &part[0], &part[1], &part[2], &part[3]) != 4)
+		return false;
+	ctx.user_ip4 = htonl(part[0] << 24 | part[1] << 16 | part[2] << 8 | part[3]);
+	return lets_through(a, &ctx);
+}
