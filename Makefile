@@ -73,8 +73,19 @@ $(B)/gen/syscalls_%.h: compiler/syscalls_%.awk
 	@echo "  GEN   $@"
 	$(Q)awk -f $< $(filter %.tbl,$^) > $@.tmp && mv $@.tmp $@
 
-# embedded with .incbin, which the compiler's own dependencies do not see
-$(B)/compiler/syscalls_builtin.o: $(wildcard compiler/base/*.cave)
+# The built-in syscall sets are resolved, and their filters generated, by the parts of the compiler that do so.
+MAKER_OBJ := $(B)/compiler/tables/builtin.o $(B)/gen/cave.tab.o $(B)/gen/cave.lex.o \
+	$(patsubst %.c,$(B)/%.o,bpf/arena.c bpf/credentials.c $(wildcard bpf/seccomp*.c) \
+	compiler/diag.c compiler/source.c compiler/visible.c \
+	$(addprefix compiler/syscalls_,args.c clauses.c condition.c consts.c errno.c promises.c rules.c table.c))
+
+$(B)/compiler/tables/builtin: $(MAKER_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -o $@ $^
+$(B)/gen/builtin_tables.h: $(B)/compiler/tables/builtin $(wildcard compiler/base/*.cave)
+	@echo "  GEN   $@"
+	$(Q)$< compiler/base > $@.tmp && mv $@.tmp $@
+$(B)/compiler/syscalls_builtin.o: $(B)/gen/builtin_tables.h
 
 $(B)/gen/%.o: $(B)/gen/%.c
 	@echo "  CC    $<"

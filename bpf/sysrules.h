@@ -28,6 +28,11 @@ struct sys_result {
 	uint16_t error; /* errno, for SYS_ERRNO */
 };
 
+static inline bool sys_result_equal(struct sys_result a, struct sys_result b)
+{
+	return a.action == b.action && a.error == b.error;
+}
+
 struct sys_range {
 	uint64_t lo, hi; /* inclusive, unsigned */
 };

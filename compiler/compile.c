@@ -75,9 +75,12 @@ static void too_long(struct compile *c, const struct gen_error *error, const cha
 
 static void generate_filter(struct compile *c, enum sys_arch arch)
 {
+	const struct filter_program *ready = syscalls_ready_filter(&c->policy, &c->set, arch);
 	struct gen_error error = { 0 };
 
-	if (!seccomp_generate(&c->arena, &c->rules[arch], &c->filter[arch], &error))
+	if (ready)
+		c->filter[arch] = *ready;
+	if (!ready && !seccomp_generate(&c->arena, &c->rules[arch], &c->filter[arch], &error))
 		too_long(c, &error, arena_printf(&c->arena, "the syscall filter for %s", sys_arch_name(arch)));
 	else
 		syscalls_prove(&c->diags, &c->rules[arch], &c->filter[arch]);

@@ -30,9 +30,15 @@ bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, 
 		      struct sys_rules out[SYS_ARCHES]);
 
 /*
- * Interprets the filter on every number of the table, holes, numbers past it, x32 and foreign architectures,
- * crossed with every boundary of every argument that the rules mention, and compares with a direct
- * evaluation of the clauses.  Returns false with the first counterexample recorded.
+ * The filter for these rules, if they are those of built-in sets alone: it was generated when the compiler was built.
+ * NULL if it is to be generated.
+ */
+const struct filter_program *syscalls_ready_filter(const struct policy *p, const struct net_set *set,
+						   enum sys_arch arch);
+
+/*
+ * Follows the filter for every input there is, and compares each answer with a direct evaluation of the clauses.
+ * Returns false with the first counterexample recorded.
  */
 bool syscalls_prove(struct diags *d, const struct sys_rules *rules, const struct filter_program *filter);
 

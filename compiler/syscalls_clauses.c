@@ -431,6 +431,81 @@ bool alternatives_equal(struct alternatives x, struct alternatives y)
 	return true;
 }
 
+/* --- clauses ------------------------------------------------------------------------------------------ */
+
+/* The line of the first clause with this result that means no more than `x`. */
+static line_id line_of(struct arena *a, const struct sys_clause *clause, size_t n, struct sys_result result,
+		       const struct alternative *x)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct alternative own = { clause[i].test, clause[i].ntests };
+		struct alternatives alt = { &own, 1 };
+
+		if (!clause[i].line || !sys_result_equal(clause[i].result, result))
+			continue;
+		alt = alternatives_normal(a, alt);
+		if (alt.n && alternative_covers(x, &alt.item[0]))
+			return clause[i].line;
+	}
+	return 0;
+}
+
+static int compare_results(const void *a, const void *b)
+{
+	const struct sys_result *x = a, *y = b;
+
+	return x->action != y->action ? (int)x->action - (int)y->action : (int)x->error - (int)y->error;
+}
+
+/* The results of the clauses, each once, in order. */
+static size_t distinct_results(const struct sys_clause *clause, size_t n, struct sys_result *out)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = clause[i].result;
+	qsort(out, n, sizeof *out, compare_results);
+	for (size_t i = 0; i < n; i++)
+		if (!i || !sys_result_equal(out[i], out[kept - 1]))
+			out[kept++] = out[i];
+	return kept;
+}
+
+/* The clauses with one result as alternatives in normal form. */
+static struct alternatives normal_of(struct arena *a, const struct sys_clause *clause, size_t n,
+				     struct sys_result result)
+{
+	struct alternative *item = ARENA_ARRAY(a, n, struct alternative);
+	struct alternatives alt = { item, 0 };
+
+	for (size_t i = 0; i < n; i++)
+		if (sys_result_equal(clause[i].result, result))
+			item[alt.n++] = (struct alternative){ clause[i].test, clause[i].ntests };
+	return alternatives_normal(a, alt);
+}
+
+const struct sys_clause *clauses_normal(struct arena *a, const struct sys_clause *clause, size_t n, size_t *nout)
+{
+	struct sys_result *result = ARENA_ARRAY(a, n + 1, struct sys_result);
+	struct sys_clause *out = NULL;
+	size_t cap = 0, results;
+
+	*nout = n;
+	if (n == 0 || (n == 1 && clause[0].ntests == 0))
+		return clause;
+	*nout = 0;
+	results = distinct_results(clause, n, result);
+	for (size_t i = 0; i < results; i++) {
+		struct alternatives alt = normal_of(a, clause, n, result[i]);
+
+		for (size_t j = 0; j < alt.n; j++)
+			*ARENA_PUSH(a, out, *nout, cap) =
+				(struct sys_clause){ result[i], alt.item[j].test, alt.item[j].n,
+						     line_of(a, clause, n, result[i], &alt.item[j]) };
+	}
+	return out;
+}
+
 /* --- text ----------------------------------------------------------------------------------------------- */
 
 static void print_range(struct buffer *to, const char *before, uint64_t lo, uint64_t hi)

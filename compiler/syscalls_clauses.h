@@ -33,6 +33,12 @@ bool alternative_covers(const struct alternative *x, const struct alternative *y
 
 bool alternatives_equal(struct alternatives x, struct alternatives y);
 
+/*
+ * The clauses of one call in normal form: spellings that mean the same become the same clauses, and so the same filter.
+ * Those with one result stand together.
+ */
+const struct sys_clause *clauses_normal(struct arena *a, const struct sys_clause *clause, size_t n, size_t *nout);
+
 /* As text of the language, which means the same on every architecture. */
 void alternatives_print(struct buffer *to, const struct syscall_arg *args, struct alternatives alt);
 

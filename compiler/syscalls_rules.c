@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/parse.h"
 #include "compiler/syscalls.h"
 #include "compiler/syscalls_builtin.h"
 #include "compiler/syscalls_clauses.h"
@@ -15,6 +14,7 @@
 #include "compiler/syscalls_data.h"
 #include "compiler/syscalls_errno.h"
 #include "compiler/syscalls_promises.h"
+#include "compiler/syscalls_rules.h"
 
 static const struct span nowhere;
 
@@ -262,9 +262,11 @@ void syscalls_check(struct diags *d, struct policy *p, const struct node *rule)
 
 /* --- resolving -------------------------------------------------------------------------------- */
 
+/* Those of others, with cap 0, are copied before one is added. */
 struct clauses {
-	struct sys_clause *item;
-	size_t n, cap;
+	const struct sys_clause *item;
+	uint32_t n, cap;
+	bool normal; /* as a built-in table has them */
 };
 
 /* How a call is refused whatever its arguments. */
@@ -279,6 +281,7 @@ struct resolution {
 	struct arena *arena;
 	const struct policy *policy;
 	enum sys_arch arch;
+	uint32_t sets; /* built-in ones, a bit each */
 	const struct syscall_row *rows;
 	size_t nrows;
 	struct clauses *builtin; /* what the built-in sets say of each row */
@@ -289,114 +292,47 @@ struct resolution {
 
 static void add_clause(struct resolution *r, struct clauses *to, struct sys_clause clause)
 {
-	*ARENA_PUSH(r->arena, to->item, to->n, to->cap) = clause;
-}
+	if (to->n >= to->cap) {
+		uint32_t cap = to->n < 4 ? 8 : 2 * to->n;
+		struct sys_clause *bigger = ARENA_ARRAY(r->arena, cap, struct sys_clause);
 
-/*
- * Built-in text is the compiler's own: an error in it is found by the unit tests, and refuses to
- * compile.
- */
-static bool builtin_error(struct resolution *r, const struct node *n, const char *what)
-{
-	diag_error(r->diags, CAVE_PROOF_FAILED, n->at, "built-in syscall set: %s", what);
-	return false;
-}
-
-static bool builtin_result(struct resolution *r, const struct node *rule, struct sys_result *out)
-{
-	const struct node *with = kid_of(rule, N_WITH);
-
-	*out = (struct sys_result){ .action = SYS_ALLOW };
-	if (!with) {
-		if (strcmp(rule->text, "deny") == 0)
-			*out = (struct sys_result){ SYS_ERRNO, EPERM };
-		return true;
+		if (to->n)
+			memcpy(bigger, to->item, to->n * sizeof *bigger);
+		*to = (struct clauses){ bigger, to->n, cap, false };
 	}
-	if (strcmp(with->text, "token") == 0)
-		out->action = SYS_EXEC_ONCE;
-	else if (strcmp(with->text, "count") == 0)
-		out->action = SYS_COUNTED;
-	else if (strcmp(with->text, "guard") == 0 && strcmp(with->kids->text, "metadata") == 0)
-		out->action = SYS_GUARD_METADATA;
-	else if (strcmp(with->text, "guard") == 0 && strcmp(with->kids->text, "signal") == 0)
-		out->action = SYS_GUARD_SIGNAL;
-	else if (strcmp(with->text, "errno") == 0 && strcmp(with->kids->text, "ENOSYS") == 0)
-		*out = (struct sys_result){ SYS_ERRNO, ENOSYS };
+	((struct sys_clause *)to->item)[to->n++] = clause;
+}
+
+static void add_builtin(struct resolution *r, struct clauses *to, const struct builtin_call *call)
+{
+	/* Where programs may be executed, execve is not left to the runtime's own. */
+	if (call->clause[0].result.action == SYS_EXEC_ONCE && (r->sets & BUILTIN_BIT(BUILTIN_EXECUTE)))
+		return;
+	if (to->n == 0)
+		*to = (struct clauses){ call->clause, call->n, 0, true };
 	else
-		return builtin_error(r, with, "unknown 'with'");
-	return true;
+		for (size_t i = 0; i < call->n; i++)
+			add_clause(r, to, call->clause[i]);
 }
 
-static bool builtin_item(struct resolution *r, const struct node *item, struct sys_result result, struct clauses *to)
+static void add_set(struct resolution *r, struct clauses *to, struct builtin_calls calls)
 {
-	const struct syscall_row *row = syscall_find(item->text);
-	struct alternatives alt = { &(struct alternative){ NULL, 0 }, 1 };
-
-	if (!row)
-		return builtin_error(r, item, "unknown system call");
-	if (row->nr[r->arch] < 0 || (result.action == SYS_EXEC_ONCE && r->policy->children))
-		return true;
-	if (item->kids && !condition_resolve(r->diags, r->arena, r->arch, row->name, item->kids, true, &alt))
-		return false;
-	for (size_t i = 0; i < alt.n; i++)
-		add_clause(r, &to[row - r->rows],
-			   (struct sys_clause){ .result = result,
-						.test = alt.item[i].test,
-						.ntests = alt.item[i].n });
-	return true;
+	for (size_t i = 0; i < calls.n; i++)
+		add_builtin(r, &to[calls.item[i].row], &calls.item[i]);
 }
 
-static bool builtin_rule(struct resolution *r, const struct node *rule, struct clauses *to)
+/* The built-in sets that a policy has, a bit each. */
+static uint32_t sets_of(const struct policy *p, const struct net_set *set)
 {
-	struct sys_result result;
-
-	if (rule->kind != N_SYS_RULE)
-		return builtin_error(r, rule, "not an allow or a deny");
-	if (!builtin_result(r, rule, &result))
-		return false;
-	for (const struct node *n = rule->kids; n; n = n->next)
-		if (n->kind == N_SYS_ITEM && !builtin_item(r, n, result, to))
-			return false;
-	return true;
-}
-
-static bool builtin_set(struct resolution *r, const struct node *statements, struct clauses *to)
-{
-	for (const struct node *s = statements; s; s = s->next) {
-		if (s->kind != N_SYSCALLS)
-			return builtin_error(r, s, "not a syscalls block");
-		for (const struct node *rule = s->kids; rule; rule = rule->next)
-			if (!builtin_rule(r, rule, to))
-				return false;
-	}
-	return true;
-}
-
-/* The built-in sets that a policy has, parsed. */
-struct builtin_sets {
-	struct node *statements[BUILTINS]; /* NULL: not part of it */
-};
-
-static bool parse_builtin(struct diags *d, enum builtin which, struct builtin_sets *out)
-{
-	struct builtin_text t = builtin_text(which);
-
-	return parse_statements(d, sources_add(d->sources, t.name, t.text, t.size, nowhere, true),
-				&out->statements[which]);
-}
-
-static bool parse_builtins(struct diags *d, const struct policy *p, const struct net_set *set, struct builtin_sets *out)
-{
-	*out = (struct builtin_sets){ { NULL } };
-	return p->bare ||
-	       (parse_builtin(d, BUILTIN_BASE, out) && parse_builtin(d, BUILTIN_MAY, out) &&
-		(net_set_empty(set) || parse_builtin(d, BUILTIN_NETWORK, out)) &&
-		(!net_set_uses(set, NET_TCP) || parse_builtin(d, BUILTIN_TCP, out)) &&
-		(!net_set_uses(set, NET_UDP) || parse_builtin(d, BUILTIN_UDP, out)) &&
-		(!net_set_listens(set, NET_TCP) || parse_builtin(d, BUILTIN_LISTEN, out)) &&
-		(!p->netlink_route || parse_builtin(d, BUILTIN_NETLINK, out)) &&
-		(!p->children || parse_builtin(d, BUILTIN_EXECUTE, out)) &&
-		(!p->max_processes || parse_builtin(d, BUILTIN_CHILDREN, out)));
+	if (p->bare)
+		return 0;
+	return BUILTIN_BIT(BUILTIN_BASE) | (net_set_empty(set) ? 0 : BUILTIN_BIT(BUILTIN_NETWORK)) |
+	       (net_set_uses(set, NET_TCP) ? BUILTIN_BIT(BUILTIN_TCP) : 0) |
+	       (net_set_uses(set, NET_UDP) ? BUILTIN_BIT(BUILTIN_UDP) : 0) |
+	       (net_set_listens(set, NET_TCP) ? BUILTIN_BIT(BUILTIN_LISTEN) : 0) |
+	       (p->netlink_route ? BUILTIN_BIT(BUILTIN_NETLINK) : 0) |
+	       (p->children ? BUILTIN_BIT(BUILTIN_EXECUTE) : 0) |
+	       (p->max_processes ? BUILTIN_BIT(BUILTIN_CHILDREN) : 0);
 }
 
 static bool is_denial(struct sys_result result)
@@ -411,16 +347,27 @@ static bool holds_without_base(const struct resolution *r, size_t row, struct sy
 	       (r->policy->children && is_denial(result) && strcmp(r->rows[row].name, "memfd_create") == 0);
 }
 
-static bool start_with_base(struct resolution *r, const struct builtin_sets *sets)
+static void start_with(struct resolution *r, size_t row)
 {
-	for (unsigned i = 0; i < BUILTINS; i++)
-		if (!builtin_set(r, sets->statements[i], i == BUILTIN_MAY ? r->may : r->builtin))
-			return false;
+	const struct clauses *builtin = &r->builtin[row];
+
+	if (r->policy->base_syscalls)
+		r->clauses[row] = (struct clauses){ builtin->item, builtin->n, 0, builtin->normal };
+	else
+		for (size_t i = 0; i < builtin->n; i++)
+			if (holds_without_base(r, row, builtin->item[i].result))
+				add_clause(r, &r->clauses[row], builtin->item[i]);
+}
+
+static void start_with_base(struct resolution *r, const struct builtin_tables *tables)
+{
+	for (enum builtin i = 0; i < BUILTIN_MAY; i++)
+		if (r->sets & BUILTIN_BIT(i))
+			add_set(r, r->builtin, tables->calls[i][r->arch]);
+	if (r->sets)
+		add_set(r, r->may, tables->calls[BUILTIN_MAY][r->arch]);
 	for (size_t i = 0; i < r->nrows; i++)
-		for (size_t j = 0; j < r->builtin[i].n; j++)
-			if (r->policy->base_syscalls || holds_without_base(r, i, r->builtin[i].item[j].result))
-				add_clause(r, &r->clauses[i], r->builtin[i].item[j]);
-	return true;
+		start_with(r, i);
 }
 
 /* --- an allow line ------------------------------------------------------------------------------ */
@@ -546,11 +493,6 @@ static void allow_row(struct resolution *r, size_t row, const struct line *l)
 
 /* --- a deny line -------------------------------------------------------------------------------- */
 
-static bool same_result(struct sys_result a, struct sys_result b)
-{
-	return a.action == b.action && a.error == b.error;
-}
-
 /* How it is refused is said by a line that names the call, rather than by one that names a group. */
 static void deny_whole(struct resolution *r, size_t row, const struct line *l)
 {
@@ -559,7 +501,7 @@ static void deny_whole(struct resolution *r, size_t row, const struct line *l)
 
 	if (old->item && by_group && !old_by_group)
 		return;
-	if (old->item && by_group == old_by_group && !same_result(old->result, l->result)) {
+	if (old->item && by_group == old_by_group && !sys_result_equal(old->result, l->result)) {
 		diag_note(r->diags,
 			  diag_error(r->diags, CAVE_CONTRADICTION, l->item->name, "%s is refused in two ways",
 				     r->rows[row].name),
@@ -572,7 +514,7 @@ static void deny_whole(struct resolution *r, size_t row, const struct line *l)
 /* Where a line says how a call is refused, the base set does not: what is left of its own denials is the rest. */
 static void cut_base_denials(struct resolution *r, size_t row, const struct line *l)
 {
-	struct clauses kept = { NULL, 0, 0 };
+	struct clauses kept = { .item = NULL };
 
 	for (size_t i = 0; i < r->clauses[row].n; i++) {
 		struct sys_clause c = r->clauses[row].item[i];
@@ -607,7 +549,7 @@ static void deny_row(struct resolution *r, size_t row, const struct line *l)
 static void apply_denials(struct resolution *r)
 {
 	for (size_t i = 0; i < r->nrows; i++) {
-		struct clauses kept = { NULL, 0, 0 };
+		struct clauses kept = { .item = NULL };
 
 		if (!r->denied[i].item)
 			continue;
@@ -661,81 +603,28 @@ static void apply_rule(struct resolution *r, const struct node *rule)
 			apply_item(r, &l);
 }
 
-/* --- normal form -------------------------------------------------------------------------------- */
-
-/* The line of the first clause with this result that means no more than `x`. */
-static line_id line_of(struct resolution *r, const struct clauses *c, struct sys_result result,
-		       const struct alternative *x)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		struct alternative own = { c->item[i].test, c->item[i].ntests };
-		struct alternatives alt = { &own, 1 };
-
-		if (!c->item[i].line || !same_result(c->item[i].result, result))
-			continue;
-		alt = alternatives_normal(r->arena, alt);
-		if (alt.n && alternative_covers(x, &alt.item[0]))
-			return c->item[i].line;
-	}
-	return 0;
-}
-
-/* The clauses with one result, in normal form. */
-static void normal_result(struct resolution *r, const struct clauses *c, struct sys_result result, struct clauses *to)
-{
-	struct alternative *item = ARENA_ARRAY(r->arena, c->n, struct alternative);
-	struct alternatives alt = { item, 0 };
-
-	for (size_t i = 0; i < c->n; i++)
-		if (same_result(c->item[i].result, result))
-			item[alt.n++] = (struct alternative){ c->item[i].test, c->item[i].ntests };
-	alt = alternatives_normal(r->arena, alt);
-	for (size_t i = 0; i < alt.n; i++)
-		add_clause(r, to, (struct sys_clause){ result, alt.item[i].test, alt.item[i].n,
-						       line_of(r, c, result, &alt.item[i]) });
-}
-
-static int compare_results(const void *a, const void *b)
-{
-	const struct sys_result *x = a, *y = b;
-
-	return x->action != y->action ? (int)x->action - (int)y->action : (int)x->error - (int)y->error;
-}
-
-/* Spellings that mean the same become the same clauses, and so the same filter. */
-static struct clauses normal(struct resolution *r, const struct clauses *c)
-{
-	struct sys_result *result = ARENA_ARRAY(r->arena, c->n + 1, struct sys_result);
-	struct clauses out = { NULL, 0, 0 };
-
-	if (c->n == 0 || (c->n == 1 && c->item[0].ntests == 0))
-		return *c;
-	for (size_t i = 0; i < c->n; i++)
-		result[i] = c->item[i].result;
-	qsort(result, c->n, sizeof *result, compare_results);
-	for (size_t i = 0; i < c->n; i++)
-		if (!i || !same_result(result[i], result[i - 1]))
-			normal_result(r, c, result[i], &out);
-	return out;
-}
+/* --- the whole ---------------------------------------------------------------------------------- */
 
 /* The rows of one architecture, by number. */
 static void by_number(struct resolution *r, struct sys_rules *out)
 {
-	size_t row_of[SYS_NUMBER_MAX + 1] = { 0 }; /* 1 + row */
+	uint16_t row_of[SYS_NUMBER_MAX + 1] = { 0 }; /* 1 + row */
 	struct sys_call *call = ARENA_ARRAY(r->arena, r->nrows, struct sys_call);
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->nrows; i++)
 		if (r->rows[i].nr[r->arch] >= 0)
-			row_of[r->rows[i].nr[r->arch]] = i + 1;
+			row_of[r->rows[i].nr[r->arch]] = (uint16_t)(i + 1);
 	for (uint32_t nr = 0; nr <= SYS_NUMBER_MAX; nr++) {
-		struct clauses c;
+		const struct clauses *c = &r->clauses[row_of[nr] - 1];
+		const struct sys_clause *clause = c->item;
+		size_t nclauses = c->n;
 
 		if (!row_of[nr])
 			continue;
-		c = normal(r, &r->clauses[row_of[nr] - 1]);
-		call[n++] = (struct sys_call){ nr, r->rows[row_of[nr] - 1].name, c.item, c.n };
+		if (!c->normal)
+			clause = clauses_normal(r->arena, clause, nclauses, &nclauses);
+		call[n++] = (struct sys_call){ nr, r->rows[row_of[nr] - 1].name, clause, nclauses };
 	}
 	*out = (struct sys_rules){
 		.arch = sys_arch_audit(r->arch),
@@ -747,18 +636,18 @@ static void by_number(struct resolution *r, struct sys_rules *out)
 	};
 }
 
-static bool resolve_arch(struct diags *d, struct arena *a, const struct policy *p, const struct builtin_sets *sets,
-			 enum sys_arch arch, struct sys_rules *out)
+bool syscalls_resolve_sets(struct diags *d, struct arena *a, const struct policy *p,
+			   const struct builtin_tables *tables, uint32_t sets, enum sys_arch arch,
+			   struct sys_rules *out)
 {
-	struct resolution r = { .diags = d, .arena = a, .policy = p, .arch = arch };
+	struct resolution r = { .diags = d, .arena = a, .policy = p, .arch = arch, .sets = sets };
 
 	r.rows = syscall_table(&r.nrows);
 	r.builtin = ARENA_ARRAY(a, r.nrows, struct clauses);
 	r.may = ARENA_ARRAY(a, r.nrows, struct clauses);
 	r.clauses = ARENA_ARRAY(a, r.nrows, struct clauses);
 	r.denied = ARENA_ARRAY(a, r.nrows, struct denial);
-	if (!start_with_base(&r, sets))
-		return false;
+	start_with_base(&r, tables);
 	for (size_t i = 0; i < p->nsys_rules; i++)
 		apply_rule(&r, p->sys_rule[i]);
 	apply_denials(&r);
@@ -769,12 +658,19 @@ static bool resolve_arch(struct diags *d, struct arena *a, const struct policy *
 bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
 		      struct sys_rules out[SYS_ARCHES])
 {
-	struct builtin_sets sets;
+	uint32_t sets = sets_of(p, set);
 
-	if (!parse_builtins(d, p, set, &sets))
-		return false;
 	for (unsigned arch = 0; arch < SYS_ARCHES; arch++)
-		if (policy_has_arch(p, arch) && !resolve_arch(d, a, p, &sets, arch, &out[arch]))
+		if (policy_has_arch(p, arch) &&
+		    !syscalls_resolve_sets(d, a, p, &builtin_tables, sets, arch, &out[arch]))
 			return false;
 	return true;
+}
+
+const struct filter_program *syscalls_ready_filter(const struct policy *p, const struct net_set *set,
+						   enum sys_arch arch)
+{
+	const struct filter_program *f = &builtin_tables.filter[sets_of(p, set)][arch];
+
+	return p->nsys_rules == 0 && p->base_syscalls && f->n ? f : NULL;
 }
