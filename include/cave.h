@@ -71,6 +71,12 @@ CAVE_API enum cave_code cave_policy_open_fd(int fd, struct cave_policy **out, st
 CAVE_API enum cave_code cave_policy_open_memory(const void *data, size_t size, struct cave_policy **out,
 						struct cave_error *error);
 
+/*
+ * Chooses a profile that is nested in the policy, by its name; the name of the outermost one chooses that.  What was
+ * prepared before is not changed by it.  If it fails, the policy is as it was.
+ */
+CAVE_API enum cave_code cave_policy_choose(struct cave_policy *policy, const char *name, struct cave_error *error);
+
 /* NULL is allowed, here and in the other functions that free. */
 CAVE_API void cave_policy_free(struct cave_policy *policy);
 

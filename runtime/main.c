@@ -129,6 +129,8 @@ int main(int argc, char **argv)
 	/* Before anything is made that would have to be removed. */
 	wait_prepare(&mask);
 	code = cave_policy_open(options.policy, &policy, &error);
+	if (!code && options.profile)
+		code = cave_policy_choose(policy, options.profile, &error);
 	if (!code)
 		code = prepare(&options, policy, &prepared, &error);
 	if (!code)
