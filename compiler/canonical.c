@@ -62,8 +62,8 @@ static void put_prefix(struct buffer *b, enum net_family family, struct net_addr
 		buffer_printf(b, "/%u", width - bits);
 }
 
-/* The fewest prefixes that make up an interval, and that may be named. */
-static void put_interval(struct buffer *b, enum net_family family, const struct net_interval *i, bool *first)
+/* The fewest prefixes that make up an interval, and that may be named; any may be denied. */
+static void put_interval(struct buffer *b, enum net_family family, const struct net_interval *i, bool deny, bool *first)
 {
 	struct net_addr at = i->lo;
 
@@ -72,7 +72,7 @@ static void put_interval(struct buffer *b, enum net_family family, const struct 
 		struct net_addr last;
 
 		while (last = last_of(at, bits),
-		       net_addr_cmp(last, i->hi) > 0 || !egress_one_operand(family, at, last))
+		       net_addr_cmp(last, i->hi) > 0 || (!deny && !egress_one_operand(family, at, last)))
 			bits--;
 		buffer_printf(b, *first ? "            " : ",\n            ");
 		*first = false;
@@ -105,10 +105,10 @@ static bool is_everywhere(const struct net_cell *cell, uint32_t ports)
 }
 
 static void put_destination(struct buffer *b, enum net_family family, const struct net_interval *i, bool everywhere,
-			    bool *first)
+			    bool deny, bool *first)
 {
 	if (!everywhere) {
-		put_interval(b, family, i, first);
+		put_interval(b, family, i, deny, first);
 		return;
 	}
 	buffer_printf(b, "%s            %s", *first ? "" : ",\n", family == NET_V4 ? "0.0.0.0" : "::");
@@ -168,14 +168,15 @@ static int by_rule(const void *x, const void *y)
 }
 
 /* One rule per set of ports: its addresses, IPv4 first. */
-static void put_rules(struct buffer *b, const struct net_set *set, enum net_proto proto, bool listen,
-		      const uint32_t *rank)
+static void put_rules(struct buffer *b, const struct net_set *set, const char *verb, int proto,
+		      const struct net_cell *cells, const uint32_t *rank)
 {
+	bool listen = cells == set->local[proto], deny = cells == set->shut[proto];
 	struct part *part = NULL;
 	size_t n = 0, cap = 0;
 
 	for (int family = 0; family < NET_FAMILIES; family++) {
-		const struct net_cell *cell = listen ? &set->local[proto][family] : &set->cell[proto][family];
+		const struct net_cell *cell = &cells[family];
 
 		for (size_t i = 0; i < cell->n; i++) {
 			const struct net_interval *at = &cell->interval[i];
@@ -192,9 +193,9 @@ static void put_rules(struct buffer *b, const struct net_set *set, enum net_prot
 		uint32_t ports = part[i].interval->ports;
 		bool first = true;
 
-		buffer_printf(b, "        %s %s {\n", listen ? "listen" : "allow", protos[proto]);
+		buffer_printf(b, "        %s %s {\n", verb, protos[proto]);
 		for (; i < n && part[i].interval->ports == ports; i++)
-			put_destination(b, part[i].family, part[i].interval, part[i].everywhere, &first);
+			put_destination(b, part[i].family, part[i].interval, part[i].everywhere, deny, &first);
 		buffer_printf(b, "\n        }");
 		put_ports(b, &set->portset[ports]);
 	}
@@ -210,9 +211,11 @@ static void put_network(struct buffer *b, const struct policy *p, const struct n
 	if (p->netlink_route)
 		buffer_printf(b, "        allow netlink route\n");
 	for (int proto = 0; proto < NET_PROTOS; proto++)
-		put_rules(b, set, proto, false, rank);
+		put_rules(b, set, "allow", proto, set->cell[proto], rank);
 	for (int proto = 0; proto < NET_PROTOS; proto++)
-		put_rules(b, set, proto, true, rank);
+		put_rules(b, set, "deny", proto, set->shut[proto], rank);
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		put_rules(b, set, "listen", proto, set->local[proto], rank);
 	buffer_printf(b, "    }\n");
 }
 

@@ -512,9 +512,6 @@ END
 # --- what comes with a later issue is refused, never ignored
 in_network "2:3:$later" 'listen udp 127.0.0.1 port 8080'
 in_network "2:3:$later" 'listen { tcp, udp } 127.0.0.1 port 8080'
-in_network "2:35:$later" 'listen tcp 127.0.0.1 port 8080; deny 10.0.0.1'
-in_network "2:50:$later" 'allow resolver; allow tcp 10.0.0.0/8 port 443; deny  10.0.0.1'
-in_network "2:20:$later" 'allow resolver;  deny udp 10.0.0.1 port 50-60'
 in_network "2:13:$later" 'allow tcp api.example.com port 443'
 among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'
 in_profile "2:17:$later" 'expect { deny read "/etc/shadow" }'
