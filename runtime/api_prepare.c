@@ -81,9 +81,9 @@ enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_option
 	plan_init(&p.prepared->plan, &p.prepared->memory, policy);
 	kept_init(&p.prepared->kept);
 	ok = api_guard(&p.prepared->memory, prepare, &p, &r);
-	if (ok && spawner_init(&p.prepared->spawner))
+	if (ok && (spawner_init(&p.prepared->spawner) || guard_init(&p.prepared->guard)))
 		ok = refuse(&r, CAVE_FAILED, "out of memory");
-	p.prepared->has_spawner = ok;
+	p.prepared->has_threads = ok;
 	if (ok)
 		*out = p.prepared;
 	else
@@ -95,8 +95,10 @@ void cave_prepared_free(struct cave_prepared *prepared)
 {
 	if (!prepared)
 		return;
-	if (prepared->has_spawner)
+	if (prepared->has_threads) {
 		spawner_end(&prepared->spawner);
+		guard_end(&prepared->guard);
+	}
 	plan_close(&prepared->plan, NULL);
 	kept_release(&prepared->kept);
 	api_free(prepared);
