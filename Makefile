@@ -87,6 +87,9 @@ $(B)/gen/builtin_tables.h: $(B)/compiler/tables/builtin $(wildcard compiler/base
 	$(Q)$< compiler/base > $@.tmp && mv $@.tmp $@
 $(B)/compiler/syscalls_builtin.o: $(B)/gen/builtin_tables.h
 
+# embedded with .incbin, which the compiler's own dependencies do not see
+$(B)/compiler/sets.o: $(wildcard compiler/sets/*.cave)
+
 $(B)/gen/%.o: $(B)/gen/%.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -Wall -Wno-unused -MMD -MP -c -o $@ $<

@@ -125,12 +125,9 @@ static bool check_elf_header(const struct artefact *a, struct artefact_error *er
 }
 
 /* Sections that are read as arrays of structures, and so must be aligned for them. */
-#define PROFILE_PREFIX "cave.profile."
-
 static bool is_array(const char *name)
 {
 	return !strcmp(name, "cave.manifest") || !strncmp(name, "cave.seccomp.", 13) ||
-	       !strncmp(name, PROFILE_PREFIX, strlen(PROFILE_PREFIX)) ||
 	       !strncmp(name, "cgroup", 6) || !strncmp(name, CAVE_MAP_TABLE_PREFIX, strlen(CAVE_MAP_TABLE_PREFIX));
 }
 
@@ -349,8 +346,6 @@ static bool is_variable(const char *s, size_t n)
 
 /* What the records of one manifest add up to. */
 struct tally {
-	size_t nested;
-	struct artefact_record profile; /* the last one */
 	size_t names, env, files, reaches, limits;
 	bool hook[CAVE_HOOK_COUNT];
 };
@@ -375,15 +370,40 @@ static bool variable_is_new(const struct artefact *a, const struct artefact_reco
 	return true;
 }
 
-/* The value of an ENV_SET: text, in which a tab and the workspace's byte may stand as well. */
+bool artefact_slot_valid(const char *s, size_t n)
+{
+	if (!n || n > ARTEFACT_SLOT_MAX)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!((s[i] >= 'A' && s[i] <= 'Z') || (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= '0' && s[i] <= '9') ||
+		      s[i] == '_' || s[i] == '-'))
+			return false;
+	return true;
+}
+
+/* How many bytes at `s` stand for a place; 0 if they do not. */
+static size_t place_length(const char *s, size_t n)
+{
+	const char *end;
+
+	if (*s >= CAVE_ENV_WORKSPACE_BYTE && *s <= CAVE_ENV_HOME_BYTE)
+		return 1;
+	if (*s != CAVE_ENV_SLOT_BYTE)
+		return 0;
+	end = memchr(s + 1, CAVE_ENV_SLOT_BYTE, n - 1);
+	return end && artefact_slot_valid(s + 1, (size_t)(end - s) - 1) ? (size_t)(end - s) + 1 : 0;
+}
+
+/* The value of an ENV_SET: text, in which a tab and places may stand as well. */
 static bool is_value(const struct artefact_record *r)
 {
 	for (size_t i = variable_length(r) + 1; i < r->length; i++) {
 		unsigned char c = (unsigned char)r->payload[i];
+		size_t place = r->flags & CAVE_ENV_PLACES ? place_length(r->payload + i, r->length - i) : 0;
 
-		if (c == CAVE_ENV_WORKSPACE_BYTE && r->flags & CAVE_ENV_WORKSPACE)
-			continue;
-		if ((c < ' ' && c != '\t') || c == 0x7f)
+		if (place)
+			i += place - 1;
+		else if ((c < ' ' && c != '\t') || c == 0x7f)
 			return false;
 	}
 	return true;
@@ -397,7 +417,7 @@ static bool check_variable(const struct artefact *a, const struct artefact_recor
 
 	if (++t->env > ARTEFACT_ENV_MAX)
 		return fail(error, "cave.manifest: more than %d variables", ARTEFACT_ENV_MAX);
-	if (r->flags & ~(sets ? (unsigned)CAVE_ENV_WORKSPACE : 0u))
+	if (r->flags & ~(sets ? (unsigned)CAVE_ENV_PLACES : 0u))
 		return fail(error, "cave.manifest: unknown flags 0x%x at %zu", r->flags, at);
 	if (!is_variable(r->payload, variable_length(r)))
 		return fail(error, "cave.manifest: the record at %zu names no variable", at);
@@ -420,26 +440,53 @@ static bool goes_up(const char *path, size_t n)
 	return false;
 }
 
+/* What may be done: a grant reads at least, a denial nothing. */
+static bool rights_agree(unsigned flags)
+{
+	const unsigned all = CAVE_FILE_READ | CAVE_FILE_WRITE | CAVE_FILE_EXECUTE;
+
+	if (flags & CAVE_FILE_FOLDER && !(flags & CAVE_FILE_EXECUTE))
+		return false;
+	if (flags & CAVE_FILE_DENY)
+		return !(flags & (all | CAVE_FILE_SYSTEM | CAVE_FILE_SHM));
+	return flags & CAVE_FILE_READ && (!(flags & CAVE_FILE_SHM) || (flags & all) == (CAVE_FILE_READ | CAVE_FILE_WRITE));
+}
+
+/* An absolute path, or one below the one base that the flags name. */
+static bool path_agrees(const struct artefact_record *r, unsigned base)
+{
+	const char *slash;
+
+	if (!base)
+		return r->length && r->payload[0] == '/';
+	if (r->length && r->payload[0] == '/')
+		return false;
+	if (base == CAVE_FILE_SHM)
+		return !r->length;
+	if (base != CAVE_FILE_SLOT)
+		return true;
+	slash = memchr(r->payload, '/', r->length);
+	return artefact_slot_valid(r->payload, slash ? (size_t)(slash - r->payload) : r->length);
+}
+
 static bool check_file(const struct artefact_record *r, size_t at, struct tally *t,
 		       struct artefact_error *error)
 {
-	const unsigned known = CAVE_FILE_READ | CAVE_FILE_WRITE | CAVE_FILE_OPTIONAL |
-			       CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE | CAVE_FILE_SYSTEM |
-			       CAVE_FILE_EXECUTE | CAVE_FILE_FOLDER;
-	const unsigned base = r->flags & (CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE);
+	const unsigned known = CAVE_FILE_READ | CAVE_FILE_WRITE | CAVE_FILE_OPTIONAL | CAVE_FILE_SYSTEM |
+			       CAVE_FILE_EXECUTE | CAVE_FILE_DENY | CAVE_FILE_FOLDER | CAVE_FILE_BASES;
+	const unsigned base = r->flags & CAVE_FILE_BASES;
 
 	if (++t->files > ARTEFACT_FILES_MAX)
 		return fail(error, "cave.manifest: more than %d files", ARTEFACT_FILES_MAX);
-	if (r->flags & ~known || !(r->flags & CAVE_FILE_READ) ||
-	    (r->flags & CAVE_FILE_FOLDER && !(r->flags & CAVE_FILE_EXECUTE)))
+	if (r->flags & ~known || !rights_agree(r->flags))
 		return fail(error, "cave.manifest: flags 0x%x of the file at %zu", r->flags, at);
 	if (!is_text(r->payload, r->length, ARTEFACT_PATH_MAX))
 		return fail(error, "cave.manifest: the record at %zu holds no path", at);
 	if (goes_up(r->payload, r->length))
 		return fail(error, "cave.manifest: the path at %zu has a '..'", at);
-	if (base == (CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE) || (base && r->flags & CAVE_FILE_SYSTEM))
+	if (base & (base - 1) || (base && r->flags & CAVE_FILE_SYSTEM))
 		return fail(error, "cave.manifest: the path at %zu has two bases", at);
-	if (base ? r->length && r->payload[0] == '/' : !r->length || r->payload[0] != '/')
+	if (!path_agrees(r, base))
 		return fail(error, "cave.manifest: the path at %zu and its flags 0x%x disagree", at,
 			    r->flags);
 	return true;
@@ -727,47 +774,6 @@ static bool read_reach(struct artefact *a, const struct artefact_record *r, size
 	return true;
 }
 
-/* Its section: the name that a record has, of `n` bytes. */
-static const struct artefact_section *nested_section(const struct artefact *a, const char *name, size_t n)
-{
-	for (size_t i = 0; i < a->nsections; i++) {
-		const char *own = a->section[i].name;
-
-		if (!strncmp(own, PROFILE_PREFIX, strlen(PROFILE_PREFIX)) && strlen(own) == strlen(PROFILE_PREFIX) + n &&
-		    !memcmp(own + strlen(PROFILE_PREFIX), name, n))
-			return &a->section[i];
-	}
-	return NULL;
-}
-
-/* Names ascend, as strings do. */
-static bool name_follows(const struct artefact_record *last, const struct artefact_record *r)
-{
-	size_t n, m;
-	const char *a = artefact_nested_name(last, &n), *b = artefact_nested_name(r, &m);
-	int order = memcmp(a, b, n < m ? n : m);
-
-	return order < 0 || (!order && n < m);
-}
-
-static bool check_profile(const struct artefact *a, const struct artefact_record *r, size_t at, struct tally *t,
-			  struct artefact_error *error)
-{
-	const char *name;
-	size_t n;
-
-	if (t->nested++ == ARTEFACT_NESTED_MAX)
-		return fail(error, "cave.manifest: more than %d nested profiles", ARTEFACT_NESTED_MAX);
-	if (r->flags || r->length <= CAVE_DIGEST_SIZE ||
-	    !is_text(r->payload + CAVE_DIGEST_SIZE, r->length - CAVE_DIGEST_SIZE, ARTEFACT_NAME_MAX))
-		return fail(error, "cave.manifest: the record at %zu is no nested profile", at);
-	if (t->nested > 1 && !name_follows(&t->profile, r))
-		return fail(error, "cave.manifest: the nested profile at %zu is out of order, or twice", at);
-	t->profile = *r;
-	name = artefact_nested_name(r, &n);
-	return nested_section(a, name, n) || fail(error, "there is no section for the nested profile at %zu", at);
-}
-
 static bool check_record(struct artefact *a, const struct artefact_record *r, size_t at,
 			 struct tally *t, struct artefact_error *error)
 {
@@ -791,8 +797,6 @@ static bool check_record(struct artefact *a, const struct artefact_record *r, si
 		return read_resolver(a, r, at, error);
 	case CAVE_RECORD_MAP:
 		return check_map_record(a, r, at, error);
-	case CAVE_RECORD_PROFILE:
-		return check_profile(a, r, at, t, error);
 	case CAVE_RECORD_REACH:
 		return read_reach(a, r, at, t, error);
 	case CAVE_RECORD_LIMITS:
@@ -927,46 +931,5 @@ bool artefact_open(const void *data, size_t size, struct artefact *out, struct a
 	    !require_sections(&a, error) || !read_manifest(&a, error) || !check_identity(&a, error))
 		return false;
 	*out = a;
-	return true;
-}
-
-/* The record of that name; false if there is none. */
-static bool find_nested(const struct artefact *a, const char *name, struct artefact_record *out)
-{
-	size_t at = 0, n;
-
-	while (artefact_next(a, &at, out)) {
-		const char *own;
-
-		if (out->type != CAVE_RECORD_PROFILE)
-			continue;
-		own = artefact_nested_name(out, &n);
-		if (strlen(name) == n && !memcmp(own, name, n))
-			return true;
-	}
-	return false;
-}
-
-bool artefact_nested(const struct artefact *a, const char *name, struct artefact *out, struct artefact_error *error)
-{
-	const struct artefact_section *s;
-	struct artefact_record r, inner;
-	struct artefact view;
-	size_t at = 0;
-
-	if (!find_nested(a, name, &r)) {
-		error->text[0] = '\0';
-		return false;
-	}
-	s = nested_section(a, name, strlen(name));
-	if (!artefact_open(s->data, s->size, &view, error))
-		return false;
-	if (memcmp(view.identity, r.payload, CAVE_DIGEST_SIZE))
-		return fail(error, "its nested profile is not the one that it names");
-	while (artefact_next(&view, &at, &inner))
-		if (inner.type == CAVE_RECORD_PROFILE)
-			return fail(error, "its nested profile has nested ones");
-	view.around = a->identity;
-	*out = view;
 	return true;
 }

@@ -7,6 +7,7 @@
 #include "bpf/limits.h"
 #include "cave/artefact.h"
 #include "compiler/egress.h"
+#include "compiler/paths.h"
 
 static const char *const protos[NET_PROTOS] = { "tcp", "udp" };
 
@@ -62,8 +63,8 @@ static void put_prefix(struct buffer *b, enum net_family family, struct net_addr
 		buffer_printf(b, "/%u", width - bits);
 }
 
-/* The fewest prefixes that make up an interval, and that may be named; any may be denied. */
-static void put_interval(struct buffer *b, enum net_family family, const struct net_interval *i, bool deny, bool *first)
+/* The fewest prefixes that make up an interval, and that may be named. */
+static void put_interval(struct buffer *b, enum net_family family, const struct net_interval *i, bool *first)
 {
 	struct net_addr at = i->lo;
 
@@ -72,7 +73,7 @@ static void put_interval(struct buffer *b, enum net_family family, const struct 
 		struct net_addr last;
 
 		while (last = last_of(at, bits),
-		       net_addr_cmp(last, i->hi) > 0 || (!deny && !egress_one_operand(family, at, last)))
+		       net_addr_cmp(last, i->hi) > 0 || !egress_one_operand(family, at, last))
 			bits--;
 		buffer_printf(b, *first ? "            " : ",\n            ");
 		*first = false;
@@ -105,10 +106,10 @@ static bool is_everywhere(const struct net_cell *cell, uint32_t ports)
 }
 
 static void put_destination(struct buffer *b, enum net_family family, const struct net_interval *i, bool everywhere,
-			    bool deny, bool *first)
+			    bool *first)
 {
 	if (!everywhere) {
-		put_interval(b, family, i, deny, first);
+		put_interval(b, family, i, first);
 		return;
 	}
 	buffer_printf(b, "%s            %s", *first ? "" : ",\n", family == NET_V4 ? "0.0.0.0" : "::");
@@ -168,15 +169,14 @@ static int by_rule(const void *x, const void *y)
 }
 
 /* One rule per set of ports: its addresses, IPv4 first. */
-static void put_rules(struct buffer *b, const struct net_set *set, const char *verb, int proto,
-		      const struct net_cell *cells, const uint32_t *rank)
+static void put_rules(struct buffer *b, const struct net_set *set, enum net_proto proto, bool listen,
+		      const uint32_t *rank)
 {
-	bool listen = cells == set->local[proto], deny = cells == set->shut[proto];
 	struct part *part = NULL;
 	size_t n = 0, cap = 0;
 
 	for (int family = 0; family < NET_FAMILIES; family++) {
-		const struct net_cell *cell = &cells[family];
+		const struct net_cell *cell = listen ? &set->local[proto][family] : &set->cell[proto][family];
 
 		for (size_t i = 0; i < cell->n; i++) {
 			const struct net_interval *at = &cell->interval[i];
@@ -193,9 +193,9 @@ static void put_rules(struct buffer *b, const struct net_set *set, const char *v
 		uint32_t ports = part[i].interval->ports;
 		bool first = true;
 
-		buffer_printf(b, "        %s %s {\n", verb, protos[proto]);
+		buffer_printf(b, "        %s %s {\n", listen ? "listen" : "allow", protos[proto]);
 		for (; i < n && part[i].interval->ports == ports; i++)
-			put_destination(b, part[i].family, part[i].interval, part[i].everywhere, deny, &first);
+			put_destination(b, part[i].family, part[i].interval, part[i].everywhere, &first);
 		buffer_printf(b, "\n        }");
 		put_ports(b, &set->portset[ports]);
 	}
@@ -211,23 +211,25 @@ static void put_network(struct buffer *b, const struct policy *p, const struct n
 	if (p->netlink_route)
 		buffer_printf(b, "        allow netlink route\n");
 	for (int proto = 0; proto < NET_PROTOS; proto++)
-		put_rules(b, set, "allow", proto, set->cell[proto], rank);
+		put_rules(b, set, proto, false, rank);
 	for (int proto = 0; proto < NET_PROTOS; proto++)
-		put_rules(b, set, "deny", proto, set->shut[proto], rank);
-	for (int proto = 0; proto < NET_PROTOS; proto++)
-		put_rules(b, set, "listen", proto, set->local[proto], rank);
+		put_rules(b, set, proto, true, rank);
 	buffer_printf(b, "    }\n");
 }
 
 /* A string of the language; places are spelled out again. */
 static void put_string(struct buffer *b, const char *s)
 {
+	char place[PLACE_SPELLING_SIZE];
+
 	buffer_printf(b, "\"");
 	for (; *s; s++) {
-		if (*s == CAVE_ENV_WORKSPACE_BYTE)
-			buffer_printf(b, "${workspace}");
-		else
+		if (*s >= CAVE_ENV_WORKSPACE_BYTE && *s <= CAVE_ENV_SLOT_BYTE) {
+			s += place_spelling(s, place) - 1;
+			buffer_printf(b, "%s", place);
+		} else {
 			buffer_printf(b, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+		}
 	}
 	buffer_printf(b, "\"");
 }
@@ -248,32 +250,27 @@ static void put_env(struct buffer *b, const struct policy *p)
 	buffer_printf(b, "    }\n");
 }
 
-/* A place is a bare word: below it stand words only, which paths need not be; those are strings all the same. */
-static void put_path(struct buffer *b, const struct file_rule *f)
-{
-	const char *slash = f->flags & CAVE_FILE_FOLDER ? "/" : "";
-
-	if (f->flags & CAVE_FILE_WORKSPACE)
-		buffer_printf(b, *f->path ? "workspace/%s%s" : "workspace", f->path, slash);
-	else
-		put_string(b, arena_printf(b->arena, "%s%s%s", f->flags & CAVE_FILE_RELATIVE ? "./" : "", f->path, slash));
-}
-
 /* One line per right: `write` includes `read`, and so does `execute`. */
 static void put_file(struct buffer *b, const struct file_rule *f)
 {
 	static const struct {
 		unsigned flag;
 		const char *verb;
-	} rights[] = { { CAVE_FILE_WRITE, "write" }, { CAVE_FILE_EXECUTE, "execute" }, { CAVE_FILE_READ, "read" } };
+	} rights[] = { { CAVE_FILE_WRITE, "write" },
+		       { CAVE_FILE_EXECUTE, "execute" },
+		       { CAVE_FILE_READ, "read" },
+		       { CAVE_FILE_DENY, "deny" } };
 
+	if (f->flags & CAVE_FILE_SHM) {
+		buffer_printf(b, "        shm\n");
+		return;
+	}
 	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++) {
 		if (!(f->flags & rights[i].flag) ||
 		    (rights[i].flag == CAVE_FILE_READ && f->flags & (CAVE_FILE_WRITE | CAVE_FILE_EXECUTE)))
 			continue;
-		buffer_printf(b, "        %s %s", rights[i].verb, f->flags & CAVE_FILE_OPTIONAL ? "optional " : "");
-		put_path(b, f);
-		buffer_printf(b, "\n");
+		buffer_printf(b, "        %s %s%s\n", rights[i].verb, f->flags & CAVE_FILE_OPTIONAL ? "optional " : "",
+			      path_spelling(b->arena, f->path, f->flags));
 	}
 }
 

@@ -11,9 +11,10 @@
 #include "cave/artefact.h"
 #include "compiler/buffer.h"
 #include "compiler/diff.h"
+#include "compiler/paths.h"
 #include "compiler/system_set.h"
 
-enum { PLACE = CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE, SHOWN = 4 };
+enum { PLACE = CAVE_FILE_BASES, SHOWN = 4 };
 
 static const struct permission {
 	unsigned flag;
@@ -59,7 +60,8 @@ static bool beneath(const char *path, const char *top)
 /* What a grant adds to a part.  A file that may be executed has nothing beneath. */
 static void add_rule(struct reach *r, const struct part *part, const char *path, unsigned flags)
 {
-	unsigned whole = flags & CAVE_FILE_FOLDER ? flags : flags & ~(unsigned)CAVE_FILE_EXECUTE;
+	bool folder = flags & CAVE_FILE_FOLDER || path_is_place(path, flags);
+	unsigned whole = folder ? flags : flags & ~(unsigned)CAVE_FILE_EXECUTE;
 
 	if (!same_place(part, flags) || !beneath(part->path, path))
 		return;
@@ -75,6 +77,10 @@ static struct reach reach_of(const struct policy *p, const struct part *part)
 		add_rule(&r, part, p->file[i].path, p->file[i].flags);
 	for (size_t i = 0; p->base_files && i < system_set_size; i++)
 		add_rule(&r, part, system_set[i].path, system_set[i].flags);
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->file[i].flags & CAVE_FILE_DENY && same_place(part, p->file[i].flags) &&
+		    beneath(part->path, p->file[i].path))
+			r = (struct reach){ 0, 0 };
 	return r;
 }
 
@@ -155,13 +161,13 @@ static bool is_said(const struct part *p, enum diff_way way)
 
 static const char *path_text(struct arena *a, const struct part *p)
 {
-	bool top = !*p->path || strcmp(p->path, ".") == 0;
-
-	if (p->place & CAVE_FILE_WORKSPACE)
-		return top ? "workspace" : arena_printf(a, "workspace/%s", p->path);
+	if (p->place & CAVE_FILE_RELATIVE && !strcmp(p->path, "."))
+		return "./";
 	if (p->place & CAVE_FILE_RELATIVE)
-		return top ? "./" : arena_printf(a, "./%s", p->path);
-	return p->path;
+		return arena_printf(a, "./%s", p->path);
+	if (p->place & CAVE_FILE_SHM)
+		return "shm";
+	return p->place ? path_spelling(a, p->path, p->place) : p->path;
 }
 
 /* Parts beneath that do not go along: "but for /usr/lib". */
@@ -213,42 +219,11 @@ static void add_part(struct diff *d, const struct parts *all, const struct part 
 	json_object_set_new(e->detail, "path", json_string(path));
 }
 
-/* A part that no line grants: it is of the built-in set. */
-static bool is_system(const struct diff *d, const struct part *p, enum diff_way way)
-{
-	return !line_of(&diff_side(d, way)->policy, p, gained(p, way)).file;
-}
-
-/* The built-in set comes and goes as a whole; what of it the other policy grants as well is left out. */
-static void add_system(struct diff *d, const struct parts *all, enum diff_way way)
-{
-	struct diff_entry *e = NULL;
-	json_t *paths = json_array();
-
-	for (size_t i = 0; i < all->n; i++) {
-		const struct part *p = &all->item[i];
-
-		if (!gained(p, way) || is_said(p, way) || !is_system(d, p, way))
-			continue;
-		if (!e) {
-			e = diff_add(d, way, "the built-in set of readable files (base system)");
-			e->example = arena_printf(d->arena, "read %s", path_text(d->arena, p));
-		}
-		json_array_append_new(paths, json_string(path_text(d->arena, p)));
-	}
-	if (e)
-		e->amount = arena_printf(d->arena, "%zu paths, see cavec list system", json_array_size(paths));
-	if (e)
-		json_object_set(e->detail, "paths", paths);
-	json_decref(paths);
-}
-
 static void parts_one_way(struct diff *d, const struct parts *all, enum diff_way way)
 {
 	for (size_t i = 0; i < all->n; i++)
-		if (gained(&all->item[i], way) && !is_said(&all->item[i], way) && !is_system(d, &all->item[i], way))
+		if (gained(&all->item[i], way) && !is_said(&all->item[i], way))
 			add_part(d, all, &all->item[i], way);
-	add_system(d, all, way);
 }
 
 void diff_files(struct diff *d)

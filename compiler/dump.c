@@ -13,6 +13,7 @@
 #include "compiler/artefact_read.h"
 #include "compiler/compile.h"
 #include "compiler/disasm.h"
+#include "compiler/paths.h"
 
 /* A source line as the artefact records it; the text need not end with a NUL in a damaged one. */
 struct line {
@@ -63,12 +64,18 @@ static const struct {
 	{ CAVE_FILE_RELATIVE, "relative" },
 	{ CAVE_FILE_WORKSPACE, "workspace" },
 	{ CAVE_FILE_SYSTEM, "system" },
+	{ CAVE_FILE_HOME, "home" },
+	{ CAVE_FILE_TMP, "tmp" },
+	{ CAVE_FILE_SHM, "shm" },
+	{ CAVE_FILE_SLOT, "slot" },
 	{ CAVE_FILE_FOLDER, "folder" },
 };
 
 /* What may be done with it; `write` and `execute` include `read`. */
 static const char *file_verb(unsigned flags)
 {
+	if (flags & CAVE_FILE_DENY)
+		return "deny";
 	if (flags & CAVE_FILE_WRITE)
 		return flags & CAVE_FILE_EXECUTE ? "write, execute" : "write";
 	return flags & CAVE_FILE_EXECUTE ? "execute" : "read";
@@ -93,10 +100,14 @@ static void dump_set(FILE *to, const struct artefact_record *r)
 	put(to, r->payload, name);
 	fputs(" \"", to);
 	for (size_t i = name + 1; i < r->length; i++) {
-		if (r->payload[i] == CAVE_ENV_WORKSPACE_BYTE)
-			fputs("${workspace}", to);
-		else
+		char place[PLACE_SPELLING_SIZE];
+
+		if (r->payload[i] >= CAVE_ENV_WORKSPACE_BYTE && r->payload[i] <= CAVE_ENV_SLOT_BYTE) {
+			i += place_spelling(r->payload + i, place) - 1;
+			fputs(place, to);
+		} else {
 			put(to, &r->payload[i], 1);
+		}
 	}
 	fputs("\"\n", to);
 }
@@ -177,16 +188,7 @@ static void dump_record(FILE *to, const struct artefact *a, const struct artefac
 		[CAVE_RECORD_PROGRAM] = "program",
 	};
 
-	if (r->type == CAVE_RECORD_PROFILE) {
-		size_t n;
-		const char *name = artefact_nested_name(r, &n);
-
-		fputs("  profile ", to);
-		put(to, name, n);
-		fputs(", identity ", to);
-		put_hex(to, (const uint8_t *)r->payload, CAVE_DIGEST_SIZE);
-		fputc('\n', to);
-	} else if (r->type == CAVE_RECORD_FILE) {
+	if (r->type == CAVE_RECORD_FILE) {
 		dump_file_record(to, r);
 	} else if (r->type == CAVE_RECORD_ENV_SET) {
 		dump_set(to, r);

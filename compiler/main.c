@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 #include "compiler/diff.h"
 #include "compiler/dump.h"
+#include "compiler/sets.h"
 #include "compiler/syscalls.h"
 #include "compiler/system_set.h"
 
@@ -14,7 +15,7 @@ static const char help[] =
 	"usage: cavec FILE -o OUT [--root DIR] [--config DIR|FILE] [--capabilities FILE]\n"
 	"       cavec FILTER -o OUT [--emit bpf|c|oci] [--arch ARCH]\n"
 	"       cavec dump FILE.bpf\n"
-	"       cavec list [@GROUP | base | system]\n"
+	"       cavec list [@GROUP | base | system | '<SET>']\n"
 	"       cavec diff OLD NEW | diff --within MAX FILE\n"
 	"\n"
 	"Compiles a sandbox profile to the programs that enforce it, proves them against the\n"
@@ -35,7 +36,8 @@ static const char help[] =
 	"  dump                    shows an artefact: manifest, profile, and both kinds of\n"
 	"                          programs, each instruction beside the line it came from\n"
 	"  list                    names the groups of system calls, or the members of one;\n"
-	"                          `base` is the base set, `system` the files readable by default\n"
+	"                          `base` is the base set, `system` the files readable by default,\n"
+	"                          and <SET> a set of files, programs and variables\n"
 	"  diff                    says what one policy grants and another does not\n"
 	"\n"
 	"Exit status: 0 done; 1 the profile is refused; 2 usage or input and output.\n";
@@ -54,7 +56,8 @@ static int not_built(const char *what)
 
 static int print_version(void)
 {
-	printf("cavec %s (syscalls %s, system %s)\n", CAVE_VERSION, syscalls_version, system_set_version);
+	printf("cavec %s (syscalls %s, system %s, sets %s)\n", CAVE_VERSION, syscalls_version, system_set_version,
+	       sets_version);
 	return EXIT_DONE;
 }
 
@@ -66,13 +69,40 @@ static int list_system(void)
 	return EXIT_DONE;
 }
 
+/* <NAME>, or NAME. */
+static bool list_set(const char *argument)
+{
+	size_t n = strlen(argument);
+	char name[64];
+
+	if (*argument == '<' && n > 2 && argument[n - 1] == '>' && n - 2 < sizeof name) {
+		memcpy(name, argument + 1, n - 2);
+		name[n - 2] = '\0';
+		return set_list(name, stdout);
+	}
+	return set_list(argument, stdout);
+}
+
+static int list_all(void)
+{
+	const struct builtin_set *set;
+	int status = syscalls_list(NULL, stdout);
+
+	printf("%-14s files readable by default\n", "system");
+	for (size_t i = 0; (set = set_at(i)); i++)
+		printf("%-14s files, programs and variables\n", set->shown);
+	return status;
+}
+
 static int run_list(int argc, char **argv)
 {
 	if (argc > 1)
 		return usage("list takes one name", "");
-	if (argc == 1 && strcmp(argv[0], "system") == 0)
+	if (argc == 0)
+		return list_all();
+	if (strcmp(argv[0], "system") == 0)
 		return list_system();
-	return syscalls_list(argc ? argv[0] : NULL, stdout);
+	return list_set(argv[0]) ? EXIT_DONE : syscalls_list(argv[0], stdout);
 }
 
 static int run_dump(int argc, char **argv)

@@ -26,6 +26,9 @@ static void put_string(struct buffer *b, enum cave_record_type type, unsigned fl
 /* Passed variables come before those that are set, as their types do. */
 static void put_env(struct buffer *b, const struct policy *p)
 {
+	static const char places[] = { CAVE_ENV_WORKSPACE_BYTE, CAVE_ENV_TMP_BYTE, CAVE_ENV_HOME_BYTE,
+				       CAVE_ENV_SLOT_BYTE, 0 };
+
 	for (size_t i = 0; i < p->nenv; i++)
 		if (!p->env[i].value)
 			put_string(b, CAVE_RECORD_ENV_PASS, 0, p->env[i].name);
@@ -38,7 +41,7 @@ static void put_env(struct buffer *b, const struct policy *p)
 		buffer_add(&payload, e->name, strlen(e->name) + 1);
 		buffer_add(&payload, e->value, strlen(e->value));
 		put_record(b, CAVE_RECORD_ENV_SET,
-			   strchr(e->value, CAVE_ENV_WORKSPACE_BYTE) ? CAVE_ENV_WORKSPACE : 0, payload.data, payload.n);
+			   strpbrk(e->value, places) ? CAVE_ENV_PLACES : 0, payload.data, payload.n);
 	}
 }
 
@@ -91,20 +94,8 @@ static void put_reach(struct buffer *b, const struct net_reach *reach)
 	put_record(b, CAVE_RECORD_REACH, 0, &payload, sizeof payload);
 }
 
-static void put_nested(struct buffer *b, const struct nested_profiles *nested)
-{
-	for (size_t i = 0; nested && i < nested->n; i++) {
-		struct buffer payload = { .arena = b->arena };
-
-		buffer_add(&payload, nested->item[i].identity, CAVE_DIGEST_SIZE);
-		buffer_add(&payload, nested->item[i].name, strlen(nested->item[i].name));
-		put_record(b, CAVE_RECORD_PROFILE, 0, payload.data, payload.n);
-	}
-}
-
 void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES],
-		    const struct hook_program *hook, const struct net_reach *reach,
-		    const struct nested_profiles *nested, struct buffer *out)
+		    const struct hook_program *hook, const struct net_reach *reach, struct buffer *out)
 {
 	struct cave_manifest_header header = {
 		.magic = CAVE_MANIFEST_MAGIC,
@@ -130,7 +121,6 @@ void manifest_write(const struct policy *p, const struct filter_program filter[A
 	if (p->children)
 		put_record(out, CAVE_RECORD_CHILDREN, 0, &(struct cave_children){ p->max_processes, 0 },
 			   sizeof(struct cave_children));
-	put_nested(out, nested);
 	if (hook)
 		put_reach(out, reach);
 	header.size = (uint32_t)out->n;

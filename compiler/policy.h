@@ -44,13 +44,30 @@ struct connect_expectation {
 
 struct env_entry {
 	const char *name;
-	const char *value; /* NULL: passed from the caller; CAVE_ENV_WORKSPACE_BYTE stands for the workspace */
+	const char *value; /* NULL: passed from the caller; CAVE_ENV_*_BYTE stand for places */
+	const char *set; /* the built-in set that it comes from; NULL: the profile's own */
 	struct span at;
 };
 
+/*
+ * What may be done with a file, or with a folder and all below it; or, with CAVE_FILE_DENY, that nothing may be.  There
+ * is one rule per path, base and DENY.  The flags are those of the manifest's record: READ, WRITE and EXECUTE say what
+ * may be done (the latter two with READ), one of CAVE_FILE_BASES or none where the path begins, OPTIONAL that it may be
+ * missing, FOLDER that what may be executed is a folder.  compiler/paths.h compares and spells them.
+ */
 struct file_rule {
-	const char *path;
+	const char *path; /* of a folder slot with the slot's name in front */
 	unsigned flags; /* CAVE_FILE_* */
+	const char *set; /* the built-in set that it comes from; NULL: the profile's own */
+	struct span at; /* of the operand */
+};
+
+/* What expect { … } says of files and of the environment: judged by the manifest's records. */
+struct grant_expectation {
+	bool allow;
+	unsigned right; /* CAVE_FILE_READ, WRITE or EXECUTE; 0: a variable of the environment */
+	const char *name; /* the path or the variable */
+	unsigned flags; /* of the path: a base */
 	struct span at;
 };
 
@@ -71,7 +88,7 @@ struct policy {
 	size_t ncredentials;
 	const struct env_entry *env; /* sorted by name */
 	size_t nenv;
-	const struct file_rule *file; /* sorted by path */
+	const struct file_rule *file; /* grants, then denials; by base and path */
 	size_t nfiles;
 	bool base_files; /* `system` is readable */
 	bool base_syscalls;
@@ -84,9 +101,6 @@ struct policy {
 	bool requires_mounts; /* see CAVE_REQUIRE_MOUNTS */
 	unsigned arches; /* bit i: for architecture i of enum sys_arch; 0: for all */
 
-	const struct node *const *nested; /* N_PROFILE nodes */
-	size_t nnested;
-
 	/* a bare filter: sys_rule and these, nothing else */
 	bool bare;
 	struct sys_result refused, unknown;
@@ -95,6 +109,8 @@ struct policy {
 	size_t nexpectations;
 	const struct connect_expectation *connect;
 	size_t nconnects;
+	const struct grant_expectation *grant;
+	size_t ngrants;
 };
 
 static inline bool policy_has_arch(const struct policy *p, unsigned arch)

@@ -86,9 +86,7 @@ static void resolve_sandbox(struct resolver *r, const struct node *n)
 {
 	struct diag *e;
 
-	if (strcmp(n->text, "host") == 0 && r->inner) {
-		diag_error(r->diags, CAVE_HOST_NESTED, n->name, "'sandbox host' within a profile that requires a sandbox");
-	} else if (strcmp(n->text, "host") == 0) {
+	if (strcmp(n->text, "host") == 0) {
 		e = diag_error(r->diags, CAVE_HOST_INELIGIBLE, n->name,
 			       "'sandbox host' contains nothing, so there is nothing to compile");
 		diag_note(r->diags, e, nowhere, "leave the line out, or write: sandbox required");
@@ -100,7 +98,18 @@ static void resolve_sandbox(struct resolver *r, const struct node *n)
 	}
 }
 
-static void resolve_statements(struct resolver *r, const struct node *first);
+/* A nested profile arrives later; a `sandbox host` in it has a code of its own. */
+static void resolve_nested(struct resolver *r, const struct node *n)
+{
+	unsupported(r, n->name, "nested profiles are");
+	for (const struct node *i = n->kids; i; i = i->next) {
+		if (i->kind == N_SANDBOX && strcmp(i->text, "host") == 0)
+			diag_error(r->diags, CAVE_HOST_NESTED, i->name,
+				   "'sandbox host' within a profile that requires a sandbox");
+		if (i->kind == N_PROFILE)
+			resolve_nested(r, i);
+	}
+}
 
 static void resolve_include(struct resolver *r, const struct node *n)
 {
@@ -155,13 +164,13 @@ static void resolve_statement(struct resolver *r, const struct node *n)
 		resolve_expect(r, n);
 		break;
 	case N_USE:
-		unsupported(r, n->name, "built-in sets are");
+		resolve_use(r, n);
 		break;
 	case N_PROFILE:
 		if (r->diags->sources->file[n->at.file].included_from.file)
 			diag_error(r->diags, CAVE_SYNTAX, n->name, "an included file holds bare statements, no profile");
 		else
-			*ARENA_PUSH(r->arena, r->nested, r->nnested, r->nested_cap) = n;
+			resolve_nested(r, n);
 		break;
 	case N_FILTER:
 		diag_note(r->diags,
@@ -173,7 +182,7 @@ static void resolve_statement(struct resolver *r, const struct node *n)
 	}
 }
 
-static void resolve_statements(struct resolver *r, const struct node *first)
+void resolve_statements(struct resolver *r, const struct node *first)
 {
 	for (const struct node *n = first; n; n = n->next)
 		resolve_statement(r, n);
@@ -232,19 +241,6 @@ static bool profile_name_valid(const char *name)
 	return n > 0 && n <= 64 && name[n] == '\0';
 }
 
-static void begin_policy(struct resolver *r, const struct node *subject)
-{
-	*r->policy = (struct policy){
-		.name = subject->text,
-		.at = subject->name,
-		.bare = subject->kind == N_FILTER,
-		.limits = limits_standard(),
-	};
-	if (!profile_name_valid(subject->text))
-		diag_error(r->diags, CAVE_VALUE, subject->name,
-			   "a name is 1 to 64 letters, digits, dots, dashes and underscores");
-}
-
 bool resolver_finish(struct resolver *r)
 {
 	struct policy *p = r->policy;
@@ -254,15 +250,16 @@ bool resolver_finish(struct resolver *r)
 	finish_env(r);
 	finish_files(r);
 	finish_children(r);
+	finish_places(r);
 	p->net_incomplete = r->net_incomplete;
 	p->sys_rule = r->sys_rule;
 	p->nsys_rules = r->nsys_rules;
 	p->expectation = r->expectation;
 	p->nexpectations = r->nexpectations;
-	p->nested = r->nested;
-	p->nnested = r->nnested;
 	p->connect = r->connect;
 	p->nconnects = r->nconnects;
+	p->grant = r->grant;
+	p->ngrants = r->ngrants;
 	p->base_files = !r->base_files.at.file || strcmp(r->base_files.value, "none") != 0;
 	p->base_syscalls = !r->base_syscalls.at.file || strcmp(r->base_syscalls.value, "none") != 0;
 	return r->diags->errors == 0;
@@ -284,7 +281,10 @@ bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_opt
 				   "this file holds no profile; write: profile NAME { … }");
 		return false;
 	}
-	begin_policy(&r, subject);
+	*out = (struct policy){ .name = subject->text, .at = subject->name, .bare = bare, .limits = limits_standard() };
+	if (!profile_name_valid(subject->text))
+		diag_error(d, CAVE_VALUE, subject->name,
+			   "a name is 1 to 64 letters, digits, dots, dashes and underscores");
 	if (bare)
 		resolve_filter(&r, subject);
 	for (const struct node *n = statements; n; n = n->next) {
@@ -295,17 +295,5 @@ bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_opt
 	}
 	if (!bare)
 		resolve_statements(&r, subject->kids);
-	return resolver_finish(&r);
-}
-
-bool resolve_nested(struct diags *d, struct loader *l, const struct resolve_options *o, const struct node *profile,
-		    struct policy *out)
-{
-	struct resolver r = {
-		.diags = d, .arena = d->sources->arena, .loader = l, .options = o, .policy = out, .inner = true,
-	};
-
-	begin_policy(&r, profile);
-	resolve_statements(&r, profile->kids);
 	return resolver_finish(&r);
 }

@@ -62,18 +62,16 @@ struct resolver {
 	size_t nexpectations, expectation_cap;
 	struct connect_expectation *connect;
 	size_t nconnects, connect_cap;
-	const struct node **nested;
-	size_t nnested, nested_cap;
-	bool inner; /* this profile is a nested one */
+	struct grant_expectation *grant;
+	size_t ngrants, grant_cap;
+	const char **set; /* the built-in sets that were used */
+	size_t nsets, set_cap;
+	const char *in_set; /* the one whose statements are being resolved */
 };
 
 /* Resolves the statements of profile file number `file`.  Returns false if any error was recorded. */
 bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_options *o, uint32_t file,
 		     const struct node *statements, struct policy *out);
-
-/* The same of a nested profile, an N_PROFILE node; d and l are its own, with the file that it stands in. */
-bool resolve_nested(struct diags *d, struct loader *l, const struct resolve_options *o, const struct node *profile,
-		    struct policy *out);
 
 /* Resolves a JSON profile of the seed system; `text` is file number `file`. */
 bool resolve_json(struct diags *d, const struct resolve_options *o, uint32_t file, struct policy *out);
@@ -81,12 +79,16 @@ bool resolve_json(struct diags *d, const struct resolve_options *o, uint32_t fil
 /* Sorts, merges and hands over what was gathered.  Returns false if any error was recorded. */
 bool resolver_finish(struct resolver *r);
 
+/* Bare statements: of a profile, an include, or a set. */
+void resolve_statements(struct resolver *r, const struct node *first);
+
 /* The blocks. */
 void resolve_network(struct resolver *r, const struct node *statement);
 void resolve_credentials(struct resolver *r, const struct node *statement);
 void resolve_credential(struct resolver *r, const char *name, struct span at);
 void resolve_env(struct resolver *r, const struct node *statement);
 void resolve_files(struct resolver *r, const struct node *statement);
+void resolve_use(struct resolver *r, const struct node *statement);
 void resolve_syscalls(struct resolver *r, const struct node *statement);
 void resolve_limits(struct resolver *r, const struct node *statement);
 void resolve_children(struct resolver *r, const struct node *statement);
@@ -102,6 +104,7 @@ void finish_credentials(struct resolver *r);
 void finish_env(struct resolver *r);
 void finish_files(struct resolver *r);
 void finish_children(struct resolver *r);
+void finish_places(struct resolver *r); /* after the files: what env names must be granted */
 
 /* Gives a scalar its value; a second, different one is a contradiction that names the first. */
 void scalar_set(struct resolver *r, struct scalar *s, const char *what, const char *value, struct span at);

@@ -13,8 +13,20 @@ static const struct span nowhere;
 enum { MAX_VALUE = 100000 };
 
 static const char *const env_statements[] = { "pass", "set", NULL };
-static const char workspace[] = { CAVE_ENV_WORKSPACE_BYTE, '\0' };
-static const char *const places[] = { "workspace", "tmp", "home", NULL };
+
+/* A place in a value: its name, the bytes that stand for it, and the base of what must be granted of it. */
+static const struct place {
+	const char *word, *bytes;
+	unsigned base;
+} places[] = {
+	{ "workspace", (const char[]){ CAVE_ENV_WORKSPACE_BYTE, 0 }, CAVE_FILE_WORKSPACE },
+	{ "tmp", (const char[]){ CAVE_ENV_TMP_BYTE, 0 }, CAVE_FILE_TMP },
+	{ "home", (const char[]){ CAVE_ENV_HOME_BYTE, 0 }, 0 }, /* it is there without a grant */
+};
+enum { PLACES = sizeof places / sizeof *places };
+
+static const char *const place_names[] = { "workspace", "tmp", "home", NULL };
+static const char slot_byte = CAVE_ENV_SLOT_BYTE;
 
 static const char *capability_of(const struct resolver *r, const char *name)
 {
@@ -83,7 +95,8 @@ void finish_credentials(struct resolver *r)
 
 static void add_variable(struct resolver *r, const char *name, const char *value, struct span at)
 {
-	*ARENA_PUSH(r->arena, r->env, r->nenv, r->env_cap) = (struct env_entry){ name, value, at };
+	*ARENA_PUSH(r->arena, r->env, r->nenv, r->env_cap) =
+		(struct env_entry){ .name = name, .value = value, .set = r->in_set, .at = at };
 	count_capability(r, name, at, false);
 }
 
@@ -106,61 +119,93 @@ static void resolve_pass(struct resolver *r, const struct node *n)
 		add_variable(r, n->text, NULL, n->at);
 }
 
-/* What is wrong with "${…}" at `open`; NULL if it is the workspace. */
-static bool is_workspace(struct resolver *r, const char *open, struct span at)
+/* Appends the bytes for the place of "${…}"; returns false after an error was recorded. */
+static bool add_place(struct resolver *r, const char *name, size_t n, struct span at, struct buffer *out)
 {
+	const char prefix[] = "folder:";
+	size_t skip = sizeof prefix - 1;
 	struct diag *e;
 
-	if (strncmp(open, "${workspace}", strlen("${workspace}")) == 0)
+	for (size_t i = 0; i < PLACES; i++)
+		if (strlen(places[i].word) == n && memcmp(places[i].word, name, n) == 0) {
+			buffer_add(out, places[i].bytes, 1);
+			return true;
+		}
+	if (n > skip && memcmp(name, prefix, skip) == 0 && artefact_slot_valid(name + skip, n - skip)) {
+		buffer_add(out, &slot_byte, 1);
+		buffer_add(out, name + skip, n - skip);
+		buffer_add(out, &slot_byte, 1);
 		return true;
-	if (strncmp(open, "${tmp}", 6) == 0 || strncmp(open, "${home}", 7) == 0) {
-		unsupported(r, at, "the places ${tmp} and ${home} are");
-	} else {
-		e = diag_error(r->diags, CAVE_UNKNOWN_NAME, at, "this string names no known place");
-		diag_note(r->diags, e, nowhere, "the place is ${workspace}");
 	}
+	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, at, "this string names no known place");
+	diag_note(r->diags, e, nowhere, "the places are ${workspace}, ${tmp}, ${home} and ${folder:NAME}");
 	return false;
 }
 
-/* "${workspace}/x": places are replaced by their byte; NULL after an error was recorded. */
+/* "${workspace}/x": places are replaced by their bytes; NULL after an error was recorded. */
 static const char *expand(struct resolver *r, const char *text, struct span at)
 {
 	struct buffer out = { .arena = r->arena };
 	const char *open;
 
 	while ((open = strstr(text, "${"))) {
-		if (!is_workspace(r, open, at))
-			return NULL;
+		size_t n = strcspn(open + 2, "}");
+
 		buffer_add(&out, text, (size_t)(open - text));
-		buffer_add(&out, workspace, 1);
-		text = open + strlen("${workspace}");
+		/* An open one names nothing. */
+		if (!add_place(r, open + 2, open[2 + n] == '}' ? n : 0, at, &out))
+			return NULL;
+		text = open + 2 + n + 1;
 	}
 	buffer_add(&out, text, strlen(text) + 1);
 	return out.data;
 }
 
+/* The place that a bare word begins with, or NULL. */
+static const struct place *place_of(const char *word)
+{
+	for (size_t i = 0; i < PLACES; i++) {
+		size_t n = strlen(places[i].word);
+
+		if (strncmp(word, places[i].word, n) == 0 && (!word[n] || word[n] == '/'))
+			return &places[i];
+	}
+	return NULL;
+}
+
 static const char *value_of(struct resolver *r, const struct node *n)
 {
+	const struct place *place = n->kind == N_WORD ? place_of(n->text) : NULL;
 	const char *meant;
 	struct diag *e;
 
 	if (n->kind == N_STRING)
 		return expand(r, n->text, n->at);
-	if (strcmp(n->text, "workspace") == 0)
-		return workspace;
-	if (strcmp(n->text, "tmp") == 0 || strncmp(n->text, "home", 4) == 0) {
-		unsupported(r, n->at, "this place is");
-		return NULL;
-	}
+	if (place && !n->text[strlen(place->word)])
+		return place->bytes;
 	e = diag_error(r->diags, CAVE_VALUE, n->at, "a value is a string or a place, not a bare word");
-	meant = nearest(n->text, places);
+	meant = place ? NULL : nearest(n->text, place_names);
 	if (meant)
 		diag_note(r->diags, e, nowhere, "did you mean the place '%s'?", meant);
-	if (strncmp(n->text, "workspace/", 10) == 0)
-		diag_note(r->diags, e, nowhere, "write: \"${workspace}%s\"", n->text + 9);
+	if (place)
+		diag_note(r->diags, e, nowhere, "write: \"${%s}%s\"", place->word, n->text + strlen(place->word));
 	else
 		diag_note(r->diags, e, nowhere, "write: \"%s\"", n->text);
 	return NULL;
+}
+
+/* PATH with "/" for every place, whose path is absolute. */
+static char *with_slashes(struct arena *a, const char *value)
+{
+	char *path = arena_strdup(a, value), *to = path;
+
+	for (const char *c = value; *c; c++) {
+		if (*c == CAVE_ENV_SLOT_BYTE)
+			c = strchr(c + 1, CAVE_ENV_SLOT_BYTE);
+		*to++ = *c < ' ' && *c >= 0 ? '/' : *c;
+	}
+	*to = '\0';
+	return path;
 }
 
 static void resolve_set(struct resolver *r, const struct node *n)
@@ -174,13 +219,7 @@ static void resolve_set(struct resolver *r, const struct node *n)
 		return;
 	}
 	if (strcmp(n->text, "PATH") == 0) {
-		/* The workspace's path is absolute. */
-		char *path = arena_strdup(r->arena, value);
-
-		for (char *c = path; *c; c++)
-			if (*c == CAVE_ENV_WORKSPACE_BYTE)
-				*c = '/';
-		fault = path_fault(path);
+		fault = path_fault(with_slashes(r->arena, value));
 		if (fault) {
 			diag_error(r->diags, CAVE_VALUE, n->kids->at, "%s", fault);
 			return;
@@ -209,6 +248,8 @@ static int by_variable(const void *a, const void *b)
 
 	if (order)
 		return order;
+	if (!x->set != !y->set)
+		return x->set ? 1 : -1;
 	return x->at.begin < y->at.begin ? -1 : x->at.begin > y->at.begin;
 }
 
@@ -227,7 +268,9 @@ void finish_env(struct resolver *r)
 		qsort(r->env, r->nenv, sizeof *r->env, by_variable);
 	for (size_t i = 0; i < r->nenv; i++) {
 		if (n && strcmp(r->env[n - 1].name, r->env[i].name) == 0) {
-			if (!same_value(&r->env[n - 1], &r->env[i]))
+			if (r->env[n - 1].set && !r->env[i].set)
+				r->env[n - 1] = r->env[i]; /* the profile's own comes before a set's */
+			else if (!r->env[i].set && !same_value(&r->env[n - 1], &r->env[i]))
 				diag_note(r->diags,
 					  diag_error(r->diags, CAVE_CONTRADICTION, r->env[i].at,
 						     "this variable has two values"),
@@ -246,4 +289,42 @@ void finish_env(struct resolver *r)
 			   ARTEFACT_ENV_MAX);
 	r->policy->env = r->env;
 	r->policy->nenv = n;
+}
+
+/* True if `f` grants something of the place that stands at `bytes` in a value. */
+static bool grants_place(const struct file_rule *f, const char *bytes)
+{
+	size_t n;
+
+	if (f->flags & CAVE_FILE_DENY)
+		return false;
+	for (size_t i = 0; i < PLACES; i++)
+		if (*bytes == *places[i].bytes)
+			return !places[i].base || f->flags & places[i].base;
+	n = strcspn(bytes + 1, (const char[]){ slot_byte, 0 });
+	return f->flags & CAVE_FILE_SLOT && strncmp(f->path, bytes + 1, n) == 0 && (!f->path[n] || f->path[n] == '/');
+}
+
+/* A place that the profile grants nothing of has no path. */
+static void check_places(struct resolver *r, const struct env_entry *e)
+{
+	for (const char *c = e->value; c && *c; c++) {
+		bool granted = *c == CAVE_ENV_HOME_BYTE;
+
+		if (*c < CAVE_ENV_WORKSPACE_BYTE || *c > CAVE_ENV_SLOT_BYTE)
+			continue;
+		for (size_t i = 0; i < r->policy->nfiles && !granted; i++)
+			granted = grants_place(&r->policy->file[i], c);
+		if (!granted)
+			diag_error(r->diags, CAVE_VALUE, e->at,
+				   "the value names a place of which files grants nothing: it has no path");
+		if (*c == CAVE_ENV_SLOT_BYTE)
+			c = strchr(c + 1, CAVE_ENV_SLOT_BYTE);
+	}
+}
+
+void finish_places(struct resolver *r)
+{
+	for (size_t i = 0; i < r->policy->nenv; i++)
+		check_places(r, &r->policy->env[i]);
 }

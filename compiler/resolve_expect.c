@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/egress.h"
+#include "compiler/paths.h"
 #include "compiler/resolve.h"
 #include "compiler/syscalls.h"
 
@@ -32,6 +33,65 @@ static void expect_connect(struct resolver *r, const struct node *n)
 		*ARENA_PUSH(r->arena, r->connect, r->nconnects, r->connect_cap) = x;
 }
 
+/* read, write and execute take a path, env the name of a variable. */
+static const struct {
+	const char *word;
+	unsigned right;
+} subjects[] = {
+	{ "read", CAVE_FILE_READ }, { "write", CAVE_FILE_WRITE }, { "execute", CAVE_FILE_EXECUTE }, { "env", 0 },
+};
+
+/* `folder NAME` stands as two words here. */
+static const struct node *path_operand(struct resolver *r, const struct node *n)
+{
+	struct node *folder;
+
+	if (!is_word(n, "folder") || !n->next)
+		return n;
+	folder = arena_alloc(r->arena, sizeof *folder);
+	*folder = *n->next;
+	folder->kind = N_FOLDER;
+	folder->name = folder->at;
+	return folder;
+}
+
+static void add_grant(struct resolver *r, const struct node *n, const struct grant_expectation *x)
+{
+	struct grant_expectation *to = ARENA_PUSH(r->arena, r->grant, r->ngrants, r->grant_cap);
+
+	*to = *x;
+	to->allow = strcmp(n->text, "allow") == 0;
+	to->at = n->at;
+}
+
+static void expect_grant(struct resolver *r, const struct node *n, unsigned right)
+{
+	const struct node *operand = n->kids->next ? path_operand(r, n->kids->next) : NULL;
+	struct file_path p;
+
+	if (!operand || operand->next || operand->kind == N_SET || operand->kind == N_SYS_ITEM)
+		diag_error(r->diags, CAVE_SYNTAX, n->kids->at, right ? "one path stands here" : "one variable stands here");
+	else if (right && path_resolve(r, operand, &p))
+		add_grant(r, n, &(struct grant_expectation){ .right = right, .name = p.path, .flags = p.flags });
+	else if (!right)
+		add_grant(r, n, &(struct grant_expectation){ .name = operand->text });
+}
+
+/* False if the word begins no such expectation. */
+static bool expect_subject(struct resolver *r, const struct node *n)
+{
+	for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+		if (!is_word(n->kids, subjects[i].word))
+			continue;
+		if (r->policy->bare)
+			diag_error(r->diags, CAVE_SYNTAX, n->kids->at, "a bare filter grants no files and no variables");
+		else
+			expect_grant(r, n, subjects[i].right);
+		return true;
+	}
+	return false;
+}
+
 void resolve_expect(struct resolver *r, const struct node *statement)
 {
 	for (const struct node *n = statement->kids; n; n = n->next) {
@@ -43,7 +103,7 @@ void resolve_expect(struct resolver *r, const struct node *statement)
 			expect_syscall(r, n);
 		else if (is_word(n->kids, "connect"))
 			expect_connect(r, n);
-		else
-			unsupported(r, n->kids->at, "expectations of anything but syscall and connect are");
+		else if (!expect_subject(r, n))
+			unsupported(r, n->kids->at, "this kind of expectation is");
 	}
 }

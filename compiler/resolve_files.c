@@ -7,200 +7,90 @@
 #include <string.h>
 
 #include "bpf/artefact.h"
+#include "compiler/paths.h"
 #include "compiler/resolve.h"
 #include "compiler/system_set.h"
 
 static const struct span nowhere;
 static const char *const file_statements[] = { "read", "write", "execute", "deny", "shm", "base", "use", NULL };
-static const char *const file_places[] = { "workspace", "tmp", "home", "optional", "folder", NULL };
 
-/*
- * `path` without empty and "." elements; an absolute path keeps its leading slash.  *up is set if an element is
- * "..", which is kept.
- */
-static char *normalise(struct arena *a, const char *path, bool *up)
+/* The words that begin a rule, and what they grant. */
+static const struct {
+	const char *word;
+	unsigned flags;
+} verbs[] = {
+	{ "read", CAVE_FILE_READ },
+	{ "write", CAVE_FILE_READ | CAVE_FILE_WRITE },
+	{ "execute", CAVE_FILE_READ | CAVE_FILE_EXECUTE },
+	{ "deny", CAVE_FILE_DENY },
+	{ "shm", CAVE_FILE_SHM | CAVE_FILE_READ | CAVE_FILE_WRITE },
+};
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+static bool within(const char *path, const char *folder)
 {
-	char *out = arena_alloc(a, strlen(path) + 2), *to = out;
-
-	*up = false;
-	if (*path == '/')
-		*to++ = '/';
-	while (*path) {
-		size_t n = strcspn(path, "/");
-
-		if (n == 2 && path[0] == '.' && path[1] == '.')
-			*up = true;
-		if (n && !(n == 1 && *path == '.')) {
-			if (to > out && to[-1] != '/')
-				*to++ = '/';
-			memcpy(to, path, n);
-			to += n;
-		}
-		path += n + (path[n] == '/');
-	}
-	*to = '\0';
-	return out;
-}
-
-/* Where a path with ".." leads when read as text: "/etc", "lib", or NULL if it leaves its base. */
-static char *collapse(struct arena *a, const char *path)
-{
-	char *out = arena_strdup(a, path), *to = out, *from = out;
-	char *base = *path == '/' ? out + 1 : out;
-
-	to = from = base;
-	while (*from) {
-		size_t n = strcspn(from, "/");
-
-		if (n == 2 && from[0] == '.' && from[1] == '.') {
-			if (to == base && *path != '/')
-				return NULL;
-			while (to > base && (--to, to > base && to[-1] != '/'))
-				;
-		} else {
-			if (to > base && to[-1] != '/')
-				*to++ = '/';
-			memmove(to, from, n);
-			to += n;
-		}
-		from += n + (from[n] == '/');
-	}
-	if (to > base && to[-1] == '/')
-		to--;
-	*to = '\0';
-	return out;
-}
-
-static void refuse_up(struct resolver *r, const char *path, struct span at)
-{
-	const char *leads = collapse(r->arena, path);
-	struct diag *e;
-
-	if (!leads) {
-		diag_error(r->diags, CAVE_READ_ESCAPES, at, "this path leaves the folder it is relative to");
-		return;
-	}
-	if (strcmp(leads, "/") == 0) {
-		diag_error(r->diags, CAVE_READ_ROOT, at, "this path collapses to /, the whole machine");
-		return;
-	}
-	e = diag_error(r->diags, CAVE_VALUE, at, "a path has no '..': a link on the way would change its meaning");
-	if (*leads)
-		diag_note(r->diags, e, nowhere, "as text it leads to \"%s%s\"", *leads == '/' ? "" : "./", leads);
+	return path_below(&(struct file_path){ path, 0 }, &(struct file_path){ folder, 0 });
 }
 
 /* Kernel file systems that a tool must not write to, by the paths where they are always found. */
 static bool kernel_path(const char *path)
 {
-	return strcmp(path, "/proc") == 0 || strncmp(path, "/proc/", 6) == 0 || strcmp(path, "/sys") == 0 ||
-	       strncmp(path, "/sys/", 5) == 0;
+	return within(path, "/proc") || within(path, "/sys");
 }
 
-static bool check_path(struct resolver *r, const char *path, unsigned flags, struct span at)
+/* A write grant that could be turned against the sandbox; the runtime looks at what it really leads to. */
+static bool check_write(struct resolver *r, const struct file_path *p, struct span at)
 {
 	struct diag *e;
 
-	if (strcmp(path, "/") == 0) {
-		e = diag_error(r->diags, CAVE_READ_ROOT, at, "this grants the whole machine");
-		diag_note(r->diags, e, nowhere, "name the folders that the tool needs");
-	} else if (strlen(path) > ARTEFACT_PATH_MAX) {
-		diag_error(r->diags, CAVE_VALUE, at, "this path is longer than %d bytes", ARTEFACT_PATH_MAX);
-	} else if ((flags & CAVE_FILE_WRITE) && (flags & CAVE_FILE_RELATIVE) && strcmp(path, ".") == 0) {
+	if (p->flags & CAVE_FILE_RELATIVE && strcmp(p->path, ".") == 0) {
 		e = diag_error(r->diags, CAVE_CONTRADICTION, at,
 			       "this write grant covers the artefact that binds the tool");
 		diag_note(r->diags, e, nowhere, "grant a folder below it, or workspace");
-	} else if ((flags & CAVE_FILE_WRITE) && *path == '/' && kernel_path(path)) {
+		return false;
+	}
+	if (*p->path == '/' && kernel_path(p->path)) {
 		diag_error(r->diags, CAVE_CONTRADICTION, at,
 			   "writing to the kernel's own file systems would undo the promise that other processes are out of reach");
-	} else {
-		return true;
+		return false;
 	}
-	return false;
+	return true;
 }
 
-static void add_path(struct resolver *r, const char *path, unsigned flags, struct span at)
+/* What cannot be denied exactly, whatever is there when the tool starts. */
+static bool check_denial(struct resolver *r, const struct file_path *p, struct span at)
 {
-	/* A place is a folder by itself. */
-	if (!*path)
-		flags &= ~(unsigned)CAVE_FILE_FOLDER;
-	if (check_path(r, path, flags, at))
-		*ARENA_PUSH(r->arena, r->file, r->nfiles, r->file_cap) = (struct file_rule){ path, flags, at };
+	struct diag *e;
+
+	if (*p->path == '/' && within(p->path, "/proc")) {
+		diag_error(r->diags, CAVE_CONTRADICTION, at,
+			   "a denial in /proc cannot be kept: a process has many names there");
+		return false;
+	}
+	if (path_is_place(p->path, p->flags)) {
+		e = diag_error(r->diags, CAVE_CONTRADICTION, at, "this denies a whole place, which nothing else names");
+		diag_note(r->diags, e, nowhere, "grant nothing of it");
+		return false;
+	}
+	return true;
 }
 
-/* workspace, or workspace/… */
-static void add_workspace(struct resolver *r, const char *text, unsigned flags, struct span at)
-{
-	bool up;
-	const char *below = normalise(r->arena, text + strlen("workspace") + (text[strlen("workspace")] == '/'), &up);
-
-	if (up)
-		refuse_up(r, below, at);
-	else
-		add_path(r, below, flags | CAVE_FILE_WORKSPACE, at);
-}
-
-static bool is_place(const char *text, const char *place)
-{
-	size_t n = strlen(place);
-
-	return strncmp(text, place, n) == 0 && (text[n] == '\0' || text[n] == '/');
-}
-
-/* A bare word without a slash is a name, and this is none. */
-static void refuse_word(struct resolver *r, const struct node *n)
-{
-	const char *meant = nearest(n->text, file_places);
-	struct diag *e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->at, "'%s' is no place that files knows", n->text);
-
-	if (meant)
-		diag_note(r->diags, e, nowhere, "did you mean '%s'?", meant);
-	diag_note(r->diags, e, nowhere, "for a path beside the profile write: \"./%s\"", n->text);
-}
-
+/* An operand of read, write, execute or deny; the final slash has a meaning for what is executed. */
 static void resolve_operand(struct resolver *r, const struct node *n, unsigned flags)
 {
-	const char *path;
-	bool up;
+	struct file_path p;
 
 	if (n->kind == N_OPTIONAL) {
 		resolve_operand(r, n->kids, flags | CAVE_FILE_OPTIONAL);
 		return;
 	}
-	if (n->kind == N_FOLDER) {
-		unsupported(r, n->at, "folders that the host fills are");
+	if (!path_resolve(r, n, &p) || (flags & CAVE_FILE_WRITE && !check_write(r, &p, n->at)) ||
+	    (flags & CAVE_FILE_DENY && !check_denial(r, &p, n->at)))
 		return;
-	}
-	if (flags & CAVE_FILE_EXECUTE && *n->text && n->text[strlen(n->text) - 1] == '/')
-		flags |= CAVE_FILE_FOLDER;
-	if (n->kind == N_WORD && is_place(n->text, "workspace")) {
-		add_workspace(r, n->text, flags, n->at);
-		return;
-	}
-	if (n->kind == N_WORD && (is_place(n->text, "tmp") || is_place(n->text, "home"))) {
-		unsupported(r, n->at, "this place is");
-		return;
-	}
-	if (n->kind == N_WORD && !strchr(n->text, '/')) {
-		refuse_word(r, n);
-		return;
-	}
-	if (*n->text == '~' || strchr(n->text, '*')) {
-		diag_note(r->diags,
-			  diag_error(r->diags, CAVE_VALUE, n->at, "a path is taken as it stands: no ~, no wildcards"), nowhere,
-			  "grant the folder that holds the files");
-		return;
-	}
-	if (!*n->text || strstr(n->text, "${")) {
-		diag_error(r->diags, CAVE_VALUE, n->at, *n->text ? "a path holds no ${place}" : "this path is empty");
-		return;
-	}
-	path = normalise(r->arena, n->text, &up);
-	if (up)
-		refuse_up(r, path, n->at);
-	else if (*path == '/')
-		add_path(r, path, flags, n->at);
-	else
-		add_path(r, *path ? path : ".", flags | CAVE_FILE_RELATIVE, n->at);
+	if (!(flags & CAVE_FILE_EXECUTE))
+		p.flags &= ~(unsigned)CAVE_FILE_FOLDER;
+	*ARENA_PUSH(r->arena, r->file, r->nfiles, r->file_cap) =
+		(struct file_rule){ .path = p.path, .flags = flags | p.flags, .set = r->in_set, .at = n->at };
 }
 
 static void resolve_base(struct resolver *r, const struct node *n)
@@ -215,21 +105,14 @@ static void resolve_base(struct resolver *r, const struct node *n)
 
 static void resolve_rule(struct resolver *r, const struct node *n)
 {
-	unsigned flags;
-
-	if (strcmp(n->text, "read") == 0) {
-		flags = CAVE_FILE_READ;
-	} else if (strcmp(n->text, "write") == 0) {
-		flags = CAVE_FILE_READ | CAVE_FILE_WRITE;
-	} else if (strcmp(n->text, "execute") == 0) {
-		flags = CAVE_FILE_READ | CAVE_FILE_EXECUTE;
-	} else {
-		unsupported(r, n->name,
-			    strcmp(n->text, "shm") == 0 ? "a private /dev/shm is" :
-							  "a denial inside a granted folder is");
-		return;
+	for (size_t i = 0; i < VERBS; i++) {
+		if (strcmp(n->text, verbs[i].word) != 0)
+			continue;
+		if (verbs[i].flags & CAVE_FILE_SHM)
+			*ARENA_PUSH(r->arena, r->file, r->nfiles, r->file_cap) =
+				(struct file_rule){ .path = "", .flags = verbs[i].flags, .at = n->at };
+		resolve_paths(r, n->kids, verbs[i].flags);
 	}
-	resolve_paths(r, n->kids, flags);
 }
 
 void resolve_paths(struct resolver *r, const struct node *operands, unsigned flags)
@@ -246,25 +129,33 @@ void resolve_files(struct resolver *r, const struct node *statement)
 		else if (n->kind == N_BASE)
 			resolve_base(r, n);
 		else if (n->kind == N_USE)
-			unsupported(r, n->name, "built-in sets are");
+			resolve_use(r, n);
 		else
 			resolve_rule(r, n);
 	}
 }
 
-/* What a path is relative to comes before the path. */
-static unsigned base_of(const struct file_rule *f)
+/* What a path is relative to comes before the path; denials stand after all grants. */
+static unsigned key_of(const struct file_rule *f)
 {
-	return f->flags & (CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE);
+	return f->flags & (CAVE_FILE_BASES | CAVE_FILE_DENY);
 }
 
 static int by_path(const void *a, const void *b)
 {
 	const struct file_rule *x = a, *y = b;
+	unsigned kx = key_of(x), ky = key_of(y);
 
-	if (base_of(x) != base_of(y))
-		return base_of(x) < base_of(y) ? -1 : 1;
+	if ((kx ^ ky) & CAVE_FILE_DENY)
+		return kx & CAVE_FILE_DENY ? 1 : -1;
+	if (kx != ky)
+		return kx < ky ? -1 : 1;
 	return strcmp(x->path, y->path);
+}
+
+static struct file_path path_of_rule(const struct file_rule *f)
+{
+	return (struct file_path){ f->path, f->flags };
 }
 
 /* Two lines about one path: all that either grants; it may be missing only if both say so. */
@@ -273,6 +164,43 @@ static void merge(struct file_rule *to, const struct file_rule *from)
 	unsigned optional = to->flags & from->flags & CAVE_FILE_OPTIONAL;
 
 	to->flags = ((to->flags | from->flags) & ~(unsigned)CAVE_FILE_OPTIONAL) | optional;
+	if (to->set && !from->set) {
+		to->set = NULL;
+		to->at = from->at;
+	}
+}
+
+/* A grant of which nothing is left; what a built-in set names may be denied. */
+static void check_denied(struct resolver *r, const struct file_rule *grant, const struct file_rule *denial)
+{
+	struct file_path p = path_of_rule(grant), d = path_of_rule(denial);
+
+	if (grant->set || !path_below(&p, &d))
+		return;
+	diag_note(r->diags,
+		  diag_error(r->diags, CAVE_CONTRADICTION, grant->at, "nothing of this grant is left: it is denied"),
+		  denial->at, "it is denied here");
+}
+
+/* The host's /dev/shm cannot be seen beside a private one. */
+static void check_shm(struct resolver *r, const struct file_rule *shm, const struct file_rule *f)
+{
+	if (f->flags & CAVE_FILE_BASES || f->set || !within(f->path, "/dev/shm"))
+		return;
+	diag_note(r->diags,
+		  diag_error(r->diags, CAVE_CONTRADICTION, f->at, "with shm, /dev/shm is private to the tool"), shm->at,
+		  "shm is here");
+}
+
+/* What one rule has to say about all others. */
+static void check_rule(struct resolver *r, const struct file_rule *rule, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (rule->flags & CAVE_FILE_DENY && !(r->file[i].flags & CAVE_FILE_DENY))
+			check_denied(r, &r->file[i], rule);
+		if (rule->flags & CAVE_FILE_SHM)
+			check_shm(r, rule, &r->file[i]);
+	}
 }
 
 void finish_files(struct resolver *r)
@@ -290,6 +218,10 @@ void finish_files(struct resolver *r)
 	if (n + system_set_size > ARTEFACT_FILES_MAX)
 		diag_error(r->diags, CAVE_VALUE, r->file[n - 1].at, "a profile names at most %zu paths",
 			   ARTEFACT_FILES_MAX - system_set_size);
+	else
+		for (size_t i = 0; i < n; i++)
+			if (r->file[i].flags & (CAVE_FILE_DENY | CAVE_FILE_SHM))
+				check_rule(r, &r->file[i], n);
 	r->policy->file = r->file;
 	r->policy->nfiles = n;
 }

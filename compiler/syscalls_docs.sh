@@ -33,7 +33,7 @@ set_table() {
 
 groups() {
 	printf '\n| group | calls |\n| --- | --- |\n'
-	"$cavec" list | while read -r group rest; do
+	"$cavec" list | grep '^@' | while read -r group rest; do
 		members=$("$cavec" list "$group" | awk 'NR > 1 { printf "%s%s", sep, $1; sep = " " }')
 		printf '| `%s` | %s |\n' "$group" "$members"
 	done
@@ -41,7 +41,7 @@ groups() {
 
 never() {
 	printf '\n| promise | calls |\n| --- | --- |\n'
-	"$cavec" list | while read -r group rest; do
+	"$cavec" list | grep '^@' | while read -r group rest; do
 		"$cavec" list "$group"
 	done | awk -F ' no profile can grant it whole: ' '
 		NF == 2 {

@@ -71,12 +71,6 @@ CAVE_API enum cave_code cave_policy_open_fd(int fd, struct cave_policy **out, st
 CAVE_API enum cave_code cave_policy_open_memory(const void *data, size_t size, struct cave_policy **out,
 						struct cave_error *error);
 
-/*
- * Chooses a profile that is nested in the policy, by its name; the name of the outermost one chooses that.  What was
- * prepared before is not changed by it.  If it fails, the policy is as it was.
- */
-CAVE_API enum cave_code cave_policy_choose(struct cave_policy *policy, const char *name, struct cave_error *error);
-
 /* NULL is allowed, here and in the other functions that free. */
 CAVE_API void cave_policy_free(struct cave_policy *policy);
 
@@ -95,6 +89,11 @@ struct cave_prepared;
  */
 typedef enum cave_code (*cave_accept)(void *context, const struct cave_policy *policy, char why[CAVE_ERROR_TEXT]);
 
+/* A folder that a policy calls by a name of its own (`read folder in`). */
+struct cave_folder {
+	const char *name, *path;
+};
+
 /* Strings are copied.  Fields that are zero have no effect. */
 struct cave_options {
 	size_t size; /* sizeof(struct cave_options): tells which fields the caller knows */
@@ -109,6 +108,10 @@ struct cave_options {
 	const char *config; /* the operator's rules, a file or a folder; NULL: /etc/cave, which may be without them */
 	cave_accept accept; /* the host's rule; NULL: none */
 	void *context; /* for accept() */
+	const char *home; /* the host's HOME, for policies that name the home folder; NULL: of /etc/passwd.  With
+			   * `user` it is always that user's of /etc/passwd. */
+	const struct cave_folder *folders; /* exactly those that the policy names; copied */
+	size_t nfolders;
 };
 
 /*
@@ -142,11 +145,6 @@ enum {
 	 * started by a thread that belongs to the prepared start, so that a host's threads may come and go.
 	 */
 	CAVE_SPAWN_FROM_CALLER = 1u << 0,
-	/*
-	 * The caller waits in cave_wait() until the tool has ended, and that call keeps the limits of the policy that
-	 * the kernel does not keep by itself.  Without this flag a thread that belongs to the prepared start keeps them.
-	 */
-	CAVE_SPAWN_UNGUARDED = 1u << 1,
 };
 
 struct cave_spawn {
@@ -185,11 +183,7 @@ CAVE_API int cave_tool_pidfd(const struct cave_tool *tool);
 
 struct cave_result {
 	size_t size; /* set by the caller: sizeof(struct cave_result) */
-	/*
-	 * CAVE_OK, or the limit that ended the tool: CAVE_TIMEOUT, CAVE_OUTPUT_LIMIT, CAVE_FAILED for its memory.
-	 * cave_tool_verdict() has a sentence about it.
-	 */
-	enum cave_code code;
+	enum cave_code code; /* CAVE_OK, or what ended the tool in its place: CAVE_TIMEOUT, CAVE_OUTPUT_LIMIT */
 	int status; /* as waitpid() gives it; -1 if another part of the host has reaped the tool */
 	uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC, when it was started and seen to have ended */
 };
@@ -200,9 +194,6 @@ struct cave_result {
  */
 CAVE_API enum cave_code cave_wait(struct cave_tool *tool, int timeout_ms, bool *ended, struct cave_result *result,
 				  struct cave_error *error);
-
-/* CAVE_OK, or the code of the limit that ended the tool, which then is in *error with 124 for a status. */
-CAVE_API enum cave_code cave_tool_verdict(const struct cave_tool *tool, struct cave_error *error);
 
 /* Sends a signal to the tool, and to no other process that may have its number by now. */
 CAVE_API enum cave_code cave_tool_signal(struct cave_tool *tool, int signal, struct cave_error *error);

@@ -5,7 +5,6 @@
 
 #include "cave.h"
 #include "runtime/kept.h"
-#include "runtime/guard.h"
 #include "runtime/memory.h"
 #include "runtime/plan.h"
 #include "runtime/report.h"
@@ -18,9 +17,8 @@ struct cave_prepared {
 	struct plan plan;
 	struct kept kept; /* of a policy that grants network */
 	bool fresh; /* the plan has been checked and not made: each tool makes its own */
-	bool has_threads;
+	bool has_spawner;
 	struct spawner spawner;
-	struct guard guard;
 };
 
 /* Calls step(of) where memory of `m` is taken; refuses if it runs out.  What was half made is the caller's to undo. */

@@ -17,11 +17,24 @@ static void copy(struct memory *m, const char **string)
 		*string = memory_string(m, *string, strlen(*string));
 }
 
+static void copy_folders(struct memory *m, struct cave_options *o)
+{
+	struct cave_folder *folders = MEMORY_ARRAY(m, o->nfolders + 1, struct cave_folder);
+
+	for (size_t i = 0; i < o->nfolders; i++) {
+		folders[i] = o->folders[i];
+		copy(m, &folders[i].name);
+		copy(m, &folders[i].path);
+	}
+	o->folders = folders;
+}
+
 static bool take_options(struct preparing *p, struct refusal *r)
 {
 	struct cave_options *o = &p->prepared->options;
 	const char **strings[] = { &o->program, &o->search, &o->script, &o->workspace,
-				   &o->tmpdir,	&o->directory, &o->user, &o->loader,   &o->config };
+				   &o->tmpdir,	&o->directory, &o->user, &o->loader,   &o->config,
+				   &o->home };
 
 	if (!api_take(o, sizeof *o, p->options, "struct cave_options", r))
 		return false;
@@ -29,6 +42,7 @@ static bool take_options(struct preparing *p, struct refusal *r)
 		return refuse(r, CAVE_FAILED, "no program");
 	for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
 		copy(&p->prepared->memory, strings[i]);
+	copy_folders(&p->prepared->memory, o);
 	return true;
 }
 
@@ -81,9 +95,9 @@ enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_option
 	plan_init(&p.prepared->plan, &p.prepared->memory, policy);
 	kept_init(&p.prepared->kept);
 	ok = api_guard(&p.prepared->memory, prepare, &p, &r);
-	if (ok && (spawner_init(&p.prepared->spawner) || guard_init(&p.prepared->guard)))
+	if (ok && spawner_init(&p.prepared->spawner))
 		ok = refuse(&r, CAVE_FAILED, "out of memory");
-	p.prepared->has_threads = ok;
+	p.prepared->has_spawner = ok;
 	if (ok)
 		*out = p.prepared;
 	else
@@ -95,10 +109,8 @@ void cave_prepared_free(struct cave_prepared *prepared)
 {
 	if (!prepared)
 		return;
-	if (prepared->has_threads) {
+	if (prepared->has_spawner)
 		spawner_end(&prepared->spawner);
-		guard_end(&prepared->guard);
-	}
 	plan_close(&prepared->plan, NULL);
 	kept_release(&prepared->kept);
 	api_free(prepared);

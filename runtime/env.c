@@ -81,22 +81,46 @@ const char *env_get(char *const *environment, const char *name)
 	return NULL;
 }
 
-/* A value that is set, with the workspace put where its byte stands. */
-static char *expand(struct memory *m, const char *value, size_t n, const char *workspace)
+static bool is_place(char c)
 {
-	size_t length = 0, path = workspace ? strlen(workspace) : 0;
+	return c >= CAVE_ENV_WORKSPACE_BYTE && c <= CAVE_ENV_SLOT_BYTE;
+}
+
+/* Places in a value are folders that the policy names; *length is that of the value with their paths. */
+static bool measure(const char *value, const struct folders *folders, size_t *length)
+{
+	*length = 0;
+	while (*value) {
+		const struct workspace *place;
+		size_t n = 1;
+
+		if (is_place(*value)) {
+			place = folders_place(folders, value, &n);
+			if (!place)
+				return false;
+			*length += strlen(place->path);
+		} else {
+			++*length;
+		}
+		value += n;
+	}
+	return true;
+}
+
+/* A value that is set, with paths put where their bytes stand; NULL if the policy grants nothing of one. */
+static char *expand(struct memory *m, const char *value, const struct folders *folders)
+{
+	size_t length, n;
 	char *out, *to;
 
-	for (size_t i = 0; i < n; i++)
-		length += value[i] == CAVE_ENV_WORKSPACE_BYTE ? path : 1;
-	to = out = memory_take(m, length + 1);
-	for (size_t i = 0; i < n; i++) {
-		if (value[i] != CAVE_ENV_WORKSPACE_BYTE) {
-			*to++ = value[i];
-		} else if (path) {
-			memcpy(to, workspace, path);
-			to += path;
-		}
+	if (!measure(value, folders, &length))
+		return NULL;
+	for (to = out = memory_take(m, length + 1); *value; value += n) {
+		n = 1;
+		if (is_place(*value))
+			to = stpcpy(to, folders_place(folders, value, &n)->path);
+		else
+			*to++ = *value;
 	}
 	*to = 0;
 	return out;
@@ -104,16 +128,16 @@ static char *expand(struct memory *m, const char *value, size_t n, const char *w
 
 /* *value is NULL where the caller has nothing to pass. */
 static bool value_of(struct memory *m, const struct artefact_record *record, const char *name,
-		     char *const *caller, const char *workspace, const char **value, struct refusal *r)
+		     char *const *caller, const struct folders *folders, const char **value,
+		     struct refusal *r)
 {
 	size_t skip = strlen(name) + 1;
 
 	if (record->type == CAVE_RECORD_ENV_SET) {
-		if (record->flags & CAVE_ENV_WORKSPACE && !workspace)
+		*value = expand(m, memory_string(m, record->payload + skip, record->length - skip), folders);
+		if (!*value)
 			return refuse(r, CAVE_POLICY_INVALID,
-				      "the policy sets %s to a place in the workspace and grants none",
-				      name);
-		*value = expand(m, record->payload + skip, record->length - skip, workspace);
+				      "the policy sets %s to a place of which it grants nothing", name);
 		return true;
 	}
 	*value = env_get(caller, name);
@@ -124,11 +148,11 @@ static bool value_of(struct memory *m, const struct artefact_record *record, con
 }
 
 static bool add(struct memory *m, const struct artefact_record *record, char *const *caller,
-		const char *workspace, char ***end, struct refusal *r)
+		const struct folders *folders, char ***end, struct refusal *r)
 {
 	const char *name = name_of(m, record), *value = NULL, *fault = NULL;
 
-	if (!value_of(m, record, name, caller, workspace, &value, r))
+	if (!value_of(m, record, name, caller, folders, &value, r))
 		return false;
 	if (value && !strcmp(name, "PATH"))
 		fault = path_fault(value);
@@ -149,15 +173,15 @@ static size_t count(const struct artefact *a)
 	return n;
 }
 
-bool env_build(struct memory *m, const struct artefact *a, char *const *caller, const char *workspace,
+bool env_build(struct memory *m, const struct artefact *a, char *const *caller, const struct folders *folders,
 	       char ***out, struct refusal *r)
 {
 	const size_t ndefaults = sizeof defaults / sizeof *defaults;
-	char **env = MEMORY_ARRAY(m, count(a) + ndefaults + 1, char *), **end = env;
+	char **env = MEMORY_ARRAY(m, count(a) + ndefaults + 2, char *), **end = env;
 	struct artefact_record record;
 
 	for (size_t at = 0; artefact_next(a, &at, &record);)
-		if (is_env(&record) && !add(m, &record, caller, workspace, &end, r))
+		if (is_env(&record) && !add(m, &record, caller, folders, &end, r))
 			return false;
 	for (size_t i = 0; i < ndefaults; i++) {
 		const char *value = defaults[i].inherited ? env_get(caller, defaults[i].name) : NULL;
@@ -166,6 +190,8 @@ bool env_build(struct memory *m, const struct artefact *a, char *const *caller, 
 			*end++ = memory_printf(m, "%s=%s", defaults[i].name,
 					       value ? value : defaults[i].value);
 	}
+	if (folders->tmp.path && !env_get(env, "TMPDIR"))
+		*end++ = memory_printf(m, "TMPDIR=%s", folders->tmp.path);
 	*end = NULL;
 	*out = env;
 	return true;

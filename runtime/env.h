@@ -5,6 +5,7 @@
 
 #include "bpf/artefact.h"
 #include "bpf/operator.h"
+#include "runtime/folders.h"
 #include "runtime/memory.h"
 #include "runtime/report.h"
 
@@ -14,8 +15,8 @@
  */
 bool env_check(struct memory *m, const struct operator_rules *o, const struct artefact *a, struct refusal *r);
 
-/* Builds the environment from nothing; `caller` is the caller's, `workspace` NULL where none is granted. */
-bool env_build(struct memory *m, const struct artefact *a, char *const *caller, const char *workspace,
+/* Builds the environment from nothing; `caller` is the caller's. */
+bool env_build(struct memory *m, const struct artefact *a, char *const *caller, const struct folders *folders,
 	       char ***out, struct refusal *r);
 
 /* The value of `name` in `environment`, or NULL. */

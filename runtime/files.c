@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "runtime/files_private.h"
@@ -20,11 +19,15 @@
 
 const char *grant_shown(struct preparation *p, const struct grant *g)
 {
-	bool whole = !*g->path || !strcmp(g->path, ".");
+	static const struct {
+		unsigned flag;
+		const char *word;
+	} places[] = { { CAVE_FILE_WORKSPACE, "workspace" }, { CAVE_FILE_TMP, "tmp" }, { CAVE_FILE_HOME, "home" } };
 
-	if (!(g->flags & CAVE_FILE_WORKSPACE))
-		return g->path;
-	return whole ? "workspace" : memory_printf(p->memory, "workspace/%s", g->path);
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (g->flags & places[i].flag)
+			return memory_printf(p->memory, "%s%s%s", places[i].word, *g->path ? "/" : "", g->path);
+	return g->flags & CAVE_FILE_SLOT ? memory_printf(p->memory, "folder %s", g->path) : g->path;
 }
 
 int landlock_abi(void)
@@ -102,7 +105,7 @@ static const char *own_place(struct preparation *p, const struct grant *g)
 /* A name with a final slash is a folder's, one without a file's; a place (workspace) is a folder. */
 static const char *executable_fault(const struct grant *g)
 {
-	bool place = g->flags & CAVE_FILE_WORKSPACE && (!*g->path || !strcmp(g->path, "."));
+	bool place = g->flags & (CAVE_FILE_BASES & ~CAVE_FILE_RELATIVE) && !*folders_below(g->path, g->flags);
 
 	if (S_ISDIR(g->st.st_mode))
 		return g->flags & CAVE_FILE_FOLDER || place ? NULL : "a folder: write its path with a final slash";
@@ -120,49 +123,23 @@ static bool judge_executable(struct preparation *p, const struct grant *g)
 	return add_executable(p, g);
 }
 
-/* A terminal by any of its devices (Documentation/admin-guide/devices.txt), or a folder with such in it. */
-static bool leads_to_terminal(struct preparation *p, const struct grant *g)
-{
-	unsigned type = major(g->st.st_rdev);
-	const char *path;
-
-	if (S_ISCHR(g->st.st_mode))
-		return type == 4 || type == 5 || (type >= 136 && type <= 143);
-	path = S_ISDIR(g->st.st_mode) ? path_of(p->memory, g->fd) : NULL;
-	return path && path_within(path, "/dev") && !path_within(path, "/dev/shm");
-}
-
-/*
- * Where output is limited, it has no way past the pipes that count it.  What `system` grants of terminals is then for
- * reading.
- */
-static bool keep_from_terminal(struct preparation *p, struct grant *g)
-{
-	if (!p->request->artefact->limits.value[CAVE_LIMIT_OUTPUT] || !(g->flags & CAVE_FILE_WRITE) ||
-	    !leads_to_terminal(p, g))
-		return true;
-	if (!(g->flags & CAVE_FILE_SYSTEM))
-		return refuse(p->refusal, CAVE_FAILED,
-			      "output is limited, and the write grant %s leads past the limit: it reaches terminals",
-			      grant_shown(p, g));
-	g->flags &= ~(unsigned)CAVE_FILE_WRITE;
-	return true;
-}
-
-static bool judge(struct preparation *p, struct grant *g)
+static bool judge(struct preparation *p, const struct grant *g)
 {
 	const char *own = own_place(p, g);
+	bool denied;
 
 	if (own)
 		return add_own(p, g, own);
 	if (g->st.st_dev == p->root.st_dev && g->st.st_ino == p->root.st_ino)
 		return refuse(p->refusal, CAVE_READ_ROOT, "the grant %s is the whole machine, /", grant_shown(p, g));
+	if (!judge_denied(p, g, &denied))
+		return false;
+	if (denied)
+		return true;
 	/* The ELF interpreter is named by PROGRAM, which nobody vouches for. */
 	if (g->program && (!S_ISREG(g->st.st_mode) || !(g->st.st_mode & 0111)))
 		return refuse_program(p->refusal, EACCES, g->path, "it is no executable file");
 	if (g->program && !check_program(p, g))
-		return false;
-	if (!keep_from_terminal(p, g))
 		return false;
 	if (g->flags & CAVE_FILE_WRITE && S_ISBLK(g->st.st_mode))
 		return refuse(p->refusal, CAVE_FAILED, "the write grant %s is a block device", grant_shown(p, g));
@@ -181,7 +158,7 @@ static bool open_failed(struct preparation *p, const struct grant *g, int error)
 		return true;
 	if (g->program)
 		return refuse_program(p->refusal, error, g->path, NULL);
-	if (error == EXDEV && g->flags & (CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE))
+	if (error == EXDEV && g->flags & CAVE_FILE_BASES)
 		return refuse(p->refusal, CAVE_READ_ESCAPES,
 			      "the grant %s leads out of the folder that it is relative to", grant_shown(p, g));
 	if (error == ELOOP)
@@ -196,9 +173,10 @@ static bool open_failed(struct preparation *p, const struct grant *g, int error)
  */
 static int open_grant(struct grant *g, int base, struct k_open_how *how)
 {
-	const char *path = *g->path ? g->path : ".";
+	const char *path = folders_below(g->path, g->flags);
 	long fd;
 
+	path = *path ? path : ".";
 	g->direct = false;
 	if (base < 0 && path_within(path, "/proc")) {
 		how->resolve |= K_RESOLVE_NO_SYMLINKS;
@@ -230,11 +208,11 @@ static bool add_grant(struct preparation *p, struct grant *g, int base)
 	return ok;
 }
 
-static bool artefact_folder(struct preparation *p)
+bool artefact_folder(struct preparation *p, const char **out)
 {
 	const char *path, *slash;
 
-	if (p->folder >= 0)
+	if (p->folder >= 0 && !out)
 		return true;
 	path = artefact_path(p);
 	if (!path)
@@ -242,21 +220,38 @@ static bool artefact_folder(struct preparation *p)
 			      "the policy has paths that are relative to its file, and no path leads to that file");
 	slash = strrchr(path, '/');
 	path = memory_string(p->memory, path, slash == path ? 1 : (size_t)(slash - path));
-	p->folder = memory_hold(p->memory, open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
+	if (out)
+		*out = path;
+	if (p->folder < 0)
+		p->folder = memory_hold(p->memory, open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (p->folder < 0)
 		return refuse_errno(p->refusal, CAVE_FAILED, errno, "cannot open the policy's folder");
+	return true;
+}
+
+/* Its root is there in the child only. */
+static bool add_shm(struct preparation *p)
+{
+	p->files->shm = true;
+	p->files->own[p->files->nown++] = (struct own_path){
+		"/dev/shm", rights_of(CAVE_FILE_READ | CAVE_FILE_WRITE, S_IFDIR, p->request->landlock_abi), false
+	};
 	return true;
 }
 
 static bool add_record(struct preparation *p, const struct artefact_record *record)
 {
 	struct grant g = { .flags = record->flags };
+	const struct workspace *base;
 
 	g.path = memory_string(p->memory, record->payload, record->length);
-	if (g.flags & CAVE_FILE_WORKSPACE)
-		return add_grant(p, &g, p->request->workspace->fd);
+	base = folders_base(p->request->folders, g.path, g.flags);
+	if (g.flags & CAVE_FILE_SHM)
+		return add_shm(p);
+	if (base)
+		return add_grant(p, &g, base->fd);
 	if (g.flags & CAVE_FILE_RELATIVE)
-		return artefact_folder(p) && add_grant(p, &g, p->folder);
+		return artefact_folder(p, NULL) && add_grant(p, &g, p->folder);
 	return is_own(g.path) ? add_own(p, &g, g.path) : add_grant(p, &g, -1);
 }
 
@@ -299,7 +294,8 @@ static bool add_records(struct preparation *p, bool writes)
 	struct artefact_record record;
 
 	for (size_t at = 0; artefact_next(p->request->artefact, &at, &record);)
-		if (record.type == CAVE_RECORD_FILE && !(record.flags & CAVE_FILE_WRITE) != writes &&
+		if (record.type == CAVE_RECORD_FILE && !(record.flags & CAVE_FILE_DENY) &&
+		    !(record.flags & CAVE_FILE_WRITE) != writes &&
 		    !add_record(p, &record))
 			return false;
 	return true;
@@ -308,7 +304,13 @@ static bool add_records(struct preparation *p, bool writes)
 /* What may be executed is judged by what may be written, and PROGRAM by both. */
 static bool add_all(struct preparation *p)
 {
-	return add_records(p, true) && add_records(p, false) && settle_executables(p) && add_program(p);
+	return find_denials(p) && add_records(p, true) && add_records(p, false) && check_shm(p) &&
+	       settle_executables(p) && add_program(p) && settle_denials(p);
+}
+
+bool files_mount(const struct files *f)
+{
+	return f->nwritable || f->ndenied || f->shm;
 }
 
 bool files_prepare(struct memory *m, const struct files_request *request, struct files *out,
@@ -324,6 +326,7 @@ bool files_prepare(struct memory *m, const struct files_request *request, struct
 	out->writable = MEMORY_ARRAY(m, n + 1, struct writable);
 	p.writable = MEMORY_ARRAY(m, n + 1, struct covered);
 	p.executable = MEMORY_ARRAY(m, n + 1, struct executable);
+	p.granted = MEMORY_ARRAY(m, n + PROGRAM_SCRIPTS_MAX + 4, const char *);
 	out->own = MEMORY_ARRAY(m, n + 1, struct own_path);
 	if (stat("/", &p.root))
 		return refuse_errno(r, CAVE_FAILED, errno, "/");

@@ -11,10 +11,10 @@
 #include <sys/types.h>
 
 #include "bpf/artefact.h"
+#include "runtime/folders.h"
 #include "runtime/memory.h"
 #include "runtime/program.h"
 #include "runtime/report.h"
-#include "runtime/workspace.h"
 
 /* A mount that stays writable.  The child finds it again by its path, and must find this very file. */
 struct writable {
@@ -24,11 +24,19 @@ struct writable {
 	bool execute; /* what is in it may be executed, and mapped as code */
 };
 
-/* A path of /proc/self: only the child can open the tool's own. */
+/* A path of /proc/self, or a private /dev/shm: only the child can open the tool's own. */
 struct own_path {
 	const char *path;
 	uint64_t rights; /* if it is a folder; a file gets READ_FILE */
 	bool optional;
+};
+
+/* What is covered in the private mounts, so that it cannot be opened. */
+struct denied {
+	const char *path; /* canonical */
+	dev_t dev;
+	ino_t ino;
+	bool folder;
 };
 
 struct files {
@@ -37,12 +45,15 @@ struct files {
 	size_t nwritable;
 	struct own_path *own;
 	size_t nown;
+	struct denied *denied;
+	size_t ndenied;
+	bool shm; /* a private /dev/shm */
 };
 
 struct files_request {
 	const struct artefact *artefact;
 	int artefact_fd; /* -1: the policy is no file */
-	const struct workspace *workspace;
+	const struct folders *folders;
 	const struct program *program;
 	const char *script; /* absolute, or NULL */
 	int landlock_abi;
@@ -53,6 +64,9 @@ bool files_prepare(struct memory *m, const struct files_request *request, struct
 		   struct refusal *r);
 
 void files_close(struct files *f);
+
+/* True if paths lead to other mounts in the tool's namespace than outside. */
+bool files_mount(const struct files *f);
 
 /* The version of Landlock's interface, 0 if the kernel has none or it is switched off. */
 int landlock_abi(void);

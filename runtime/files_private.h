@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of files_prepare() share: files.c opens and judges, writable.c keeps the private mounts. */
+/*
+ * What the parts of files_prepare() share: files.c opens and judges, writable.c and denials.c say what the private
+ * mounts are.
+ */
 #ifndef CAVE_RUNTIME_FILES_PRIVATE_H
 #define CAVE_RUNTIME_FILES_PRIVATE_H
 
@@ -17,6 +20,8 @@ struct executable {
 	ino_t ino;
 };
 
+struct denial;
+
 struct preparation {
 	struct memory *memory;
 	const struct files_request *request;
@@ -29,6 +34,10 @@ struct preparation {
 	size_t nwritable;
 	struct executable *executable; /* in the order of the policy */
 	size_t nexecutable;
+	struct denial *denial; /* in the order of the policy */
+	size_t ndenials;
+	const char **granted; /* where grants lead, if there are denials */
+	size_t ngranted;
 	struct mounts mounts; /* read when it is needed */
 	bool have_mounts;
 };
@@ -46,6 +55,11 @@ struct grant {
 /* The grant as the profile spells it. */
 const char *grant_shown(struct preparation *p, const struct grant *g);
 
+/* Opens the artefact's folder as p->folder, and says where it is; `path` may be NULL. */
+bool artefact_folder(struct preparation *p, const char **path);
+
+bool read_mounts(struct preparation *p);
+
 /* The path that leads to the policy file; NULL if none does, as to one that was deleted or is in memory only. */
 const char *artefact_path(struct preparation *p);
 
@@ -57,6 +71,24 @@ bool add_executable(struct preparation *p, const struct grant *g);
 
 /* PROGRAM or its loader: not what the tool may write, unless the policy says that it is executed. After all others. */
 bool check_program(struct preparation *p, const struct grant *g);
+
+/* Enters a mount of its own; shorter paths first: what lies in a folder is put in place after the folder. */
+void add_mount(struct files *f, const struct writable *w);
+
+/* The innermost of these mounts that the path lies in, or NULL. */
+struct writable *enclosing(struct files *f, const char *path);
+
+/* Where the denials lead; before all grants. */
+bool find_denials(struct preparation *p);
+
+/* *denied: nothing of the grant is left, and it may be missing.  One that may not is refused. */
+bool judge_denied(struct preparation *p, const struct grant *g, bool *denied);
+
+/* What is to be covered, and what cannot be kept; after everything else. */
+bool settle_denials(struct preparation *p);
+
+/* With a private /dev/shm nothing of the host's can be written there; after all write grants. */
+bool check_shm(struct preparation *p);
 
 /* Which private mounts may be executed from; after all write grants and executables. */
 bool settle_executables(struct preparation *p);

@@ -47,6 +47,10 @@ struct ll_path_beneath_attr {
 
 /* include/uapi/linux/mount.h, openat2.h, fcntl.h */
 #define K_OPEN_TREE_CLONE 1u
+#define K_FSOPEN_CLOEXEC 1u
+#define K_FSMOUNT_CLOEXEC 1u
+#define K_FSCONFIG_SET_STRING 1u
+#define K_FSCONFIG_CMD_CREATE 6u
 #define K_OPEN_TREE_CLOEXEC 02000000u
 #define K_AT_RECURSIVE 0x8000u
 #define K_MOVE_MOUNT_F_EMPTY_PATH 0x4u
@@ -61,11 +65,6 @@ struct ll_path_beneath_attr {
 
 struct k_mount_attr {
 	uint64_t attr_set, attr_clr, propagation, userns_fd;
-};
-
-/* include/uapi/linux/resource.h */
-struct k_rlimit {
-	uint64_t cur, max;
 };
 
 struct k_open_how {

@@ -12,12 +12,12 @@ static const char help[] =
 	"Starts PROGRAM under a policy that cavec has compiled.  What the policy says is enforced\n"
 	"by the kernel, or PROGRAM is not started.\n"
 	"\n"
-	"  --profile NAME    the profile of that name within the policy, in place of the outermost\n"
 	"  --script FILE     make FILE readable and pass its absolute path as the first argument\n"
 	"  --workspace DIR   the folder that the policy calls workspace; without it a fresh one,\n"
 	"                    made under TMPDIR or /tmp and removed at the end\n"
 	"  --chdir DIR       start in DIR; without it in the workspace if the policy grants one,\n"
 	"                    else in the current directory\n"
+	"  --folder NAME=DIR the folder that the policy calls NAME (may be repeated)\n"
 	"  --keep-fd N       leave descriptor N open in PROGRAM (may be repeated): a regular file,\n"
 	"                    pipe, terminal, /dev/null or connected unix stream\n"
 	"  --user NAME       run as that user of /etc/passwd, with its groups (root only)\n"
@@ -43,7 +43,7 @@ static const char help[] =
 static const char version[] = "caverun " CAVE_VERSION "\n";
 
 /* Known to a later version: refused by name, so that nobody takes them for accepted. */
-static const char *const later[] = { "--folder", "--status-fd", "--log",
+static const char *const later[] = { "--profile", "--status-fd", "--log",
 				     "--report", "--trace", "--capabilities" };
 
 static bool usage(struct refusal *r, const char *what, const char *which)
@@ -52,7 +52,7 @@ static bool usage(struct refusal *r, const char *what, const char *which)
 }
 
 /* If argument `*i` is `name VALUE` or `name=VALUE`, *value is VALUE (NULL if it is missing) and *i the last read. */
-static bool takes(int argc, char **argv, int *i, const char *name, const char **value)
+static bool takes(int argc, char **argv, int *i, const char *name, char **value)
 {
 	size_t n = strlen(name);
 
@@ -84,6 +84,20 @@ static bool keep(struct options *o, const char *value, struct refusal *r)
 		return usage(r, "too many --keep-fd", "");
 	memmove(o->keep + at + 1, o->keep + at, (o->nkeep++ - at) * sizeof *o->keep);
 	o->keep[at] = (int)n;
+	return true;
+}
+
+/* NAME=DIR, which is taken apart where it stands. */
+static bool folder(struct options *o, char *value, struct refusal *r)
+{
+	char *equals = strchr(value, '=');
+
+	if (!equals || equals == value || !equals[1])
+		return usage(r, "--folder takes NAME=DIR, not ", value);
+	if (o->nfolders == FOLDERS_MAX)
+		return usage(r, "too many --folder", "");
+	*equals = 0;
+	o->folder[o->nfolders++] = (struct cave_folder){ value, equals + 1 };
 	return true;
 }
 
@@ -153,10 +167,11 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 	const struct {
 		const char *name;
 		const char **to;
-	} values[] = { { "--profile", &o->profile }, { "--script", &o->script }, { "--workspace", &o->workspace },
+	} values[] = { { "--script", &o->script }, { "--workspace", &o->workspace },
 		       { "--chdir", &o->chdir },   { "--user", &o->user },
-		       { "--config", &o->config }, { "--format", &o->format }, { "--keep-fd", NULL } };
-	const char *value = NULL;
+		       { "--config", &o->config }, { "--format", &o->format }, { "--keep-fd", NULL },
+		       { "--folder", NULL } };
+	char *value = NULL;
 
 	if (!strcmp(argv[*i], "--help") || !strcmp(argv[*i], "-h")) {
 		o->information = help;
@@ -173,7 +188,9 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 			continue;
 		if (!value || !*value)
 			return usage(r, "a value is missing after ", values[j].name);
-		return values[j].to ? once(values[j].to, values[j].name, value, r) : keep(o, value, r);
+		if (values[j].to)
+			return once(values[j].to, values[j].name, value, r);
+		return strcmp(values[j].name, "--folder") ? keep(o, value, r) : folder(o, value, r);
 	}
 	return unknown(argv[*i], r);
 }

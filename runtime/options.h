@@ -11,13 +11,17 @@
 
 enum options_action { ACTION_RUN, ACTION_PREPARE, ACTION_LIST, ACTION_FORGET, ACTION_DOCTOR, ACTION_CONFORMANCE };
 
+enum { FOLDERS_MAX = 64 };
+
 struct options {
 	enum options_action action;
 	bool all; /* --forget --all */
 	const char *policy;
-	const char *profile, *script, *workspace, *chdir, *user, *config; /* NULL where not given */
+	const char *script, *workspace, *chdir, *user, *config; /* NULL where not given */
 	int keep[CAVE_KEEP_MAX]; /* ascending, no two equal, above 2 */
 	size_t nkeep;
+	struct cave_folder folder[FOLDERS_MAX];
+	size_t nfolders;
 	char **argv; /* PROGRAM and its arguments, NULL at the end */
 	const char *format; /* of the answer of --doctor and --conformance: "text" or "json"; NULL: the usual */
 	const char *information; /* --help or --version: the text to print, and nothing else to do */

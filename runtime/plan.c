@@ -33,26 +33,6 @@ static bool check_host(struct plan *p, struct refusal *r)
 	return true;
 }
 
-static bool grants_workspace(const struct artefact *a)
-{
-	struct artefact_record record;
-
-	for (size_t at = 0; artefact_next(a, &at, &record);)
-		if (record.type == CAVE_RECORD_FILE && record.flags & CAVE_FILE_WORKSPACE)
-			return true;
-	return false;
-}
-
-static bool find_workspace(struct plan *p, const struct cave_options *o, struct refusal *r)
-{
-	if (!grants_workspace(&p->artefact))
-		return !o->workspace || refuse(r, CAVE_FAILED,
-					       "--workspace: the policy grants no workspace");
-	if (o->workspace)
-		return workspace_open(p->memory, o->workspace, &p->workspace, r);
-	return workspace_make(p->memory, o->tmpdir, p->user, &p->workspace, r);
-}
-
 static bool find_user(struct plan *p, const struct cave_options *o, struct refusal *r)
 {
 	struct user *user;
@@ -94,13 +74,13 @@ static bool find_cwd(struct plan *p, const struct cave_options *o, struct refusa
 
 	if (o->directory)
 		return canonical(p->memory, "--chdir", o->directory, O_DIRECTORY, &p->cwd, r);
-	p->cwd = p->workspace.path;
+	p->cwd = p->folders.workspace.path;
 	if (p->cwd)
 		return true;
 	n = syscall(SYS_getcwd, cwd, sizeof cwd);
 	if (n > 0 && *cwd != '/')
 		return refuse(r, CAVE_FAILED, "/ does not lead to the current directory: name another with --chdir");
-	if (n > 0 && p->files.nwritable)
+	if (n > 0 && files_mount(&p->files))
 		p->cwd = memory_string(p->memory, cwd, (size_t)n);
 	return true;
 }
@@ -115,7 +95,7 @@ static bool find_program(struct plan *p, const struct cave_options *o, struct re
 static bool find_files(struct plan *p, int artefact_fd, struct refusal *r)
 {
 	struct files_request request = { .artefact = &p->artefact, .artefact_fd = artefact_fd,
-					 .workspace = &p->workspace, .program = &p->program,
+					 .folders = &p->folders, .program = &p->program,
 					 .script = p->script, .landlock_abi = p->landlock_abi };
 
 	return files_prepare(p->memory, &request, &p->files, r);
@@ -124,12 +104,13 @@ static bool find_files(struct plan *p, int artefact_fd, struct refusal *r)
 void plan_init(struct plan *p, struct memory *m, const struct cave_policy *policy)
 {
 	*p = (struct plan){ .memory = m, .artefact = policy->artefact,
-			    .workspace = { .fd = -1, .parent = -1 }, .files = { .ruleset = -1 } };
+			    .files = { .ruleset = -1 } };
+	folders_init(&p->folders);
 }
 
 bool plan_is_fresh(const struct cave_policy *policy, const struct cave_options *o)
 {
-	return !o->workspace && grants_workspace(&policy->artefact);
+	return folders_are_fresh(&policy->artefact, o);
 }
 
 static bool check_rules(struct plan *p, const char *config, struct refusal *r)
@@ -145,11 +126,12 @@ bool plan_check(struct plan *p, const struct cave_options *o, struct refusal *r)
 
 bool plan_make(struct plan *p, const struct cave_policy *policy, const struct cave_options *o, struct refusal *r)
 {
-	return find_workspace(p, o, r) && find_program(p, o, r) && find_files(p, policy->fd, r) && find_cwd(p, o, r);
+	return folders_find(p->memory, &p->artefact, o, p->user, &p->folders, r) && find_program(p, o, r) &&
+	       find_files(p, policy->fd, r) && find_cwd(p, o, r);
 }
 
 bool plan_close(struct plan *p, struct refusal *r)
 {
 	files_close(&p->files);
-	return workspace_close(&p->workspace, r);
+	return folders_close(&p->folders, r);
 }

@@ -8,13 +8,13 @@
 #include "bpf/artefact.h"
 #include "cave.h"
 #include "runtime/files.h"
+#include "runtime/folders.h"
 #include "runtime/memory.h"
 #include "runtime/operator.h"
 #include "runtime/policy.h"
 #include "runtime/program.h"
 #include "runtime/report.h"
 #include "runtime/user.h"
-#include "runtime/workspace.h"
 
 struct plan {
 	struct memory *memory; /* holds what is pointed to */
@@ -22,7 +22,7 @@ struct plan {
 	struct operator_rules rules;
 	int landlock_abi;
 	const struct user *user; /* NULL: stay who the caller is */
-	struct workspace workspace;
+	struct folders folders;
 	const char *script; /* canonical; NULL: there is none */
 	struct program program;
 	struct files files;
@@ -32,16 +32,16 @@ struct plan {
 /* From here on plan_close() may be called, and memory may run out at any time. */
 void plan_init(struct plan *p, struct memory *m, const struct cave_policy *policy);
 
-/* True if each tool has a workspace of its own, and so a plan of its own. */
+/* True if each tool has a folder of its own, and so a plan of its own. */
 bool plan_is_fresh(const struct cave_policy *policy, const struct cave_options *o);
 
 /* The operator's rules, what the host can enforce, and the user. */
 bool plan_check(struct plan *p, const struct cave_options *o, struct refusal *r);
 
-/* After that, in the order of the documentation: the workspace, the program, the files. */
+/* After that, in the order of the documentation: the folders, the program, the files. */
 bool plan_make(struct plan *p, const struct cave_policy *policy, const struct cave_options *o, struct refusal *r);
 
-/* Removes a fresh workspace; false, with *r if that is not NULL, if it stays. */
+/* Removes fresh folders; false, with *r if that is not NULL, if it stays. */
 bool plan_close(struct plan *p, struct refusal *r);
 
 #endif

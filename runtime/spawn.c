@@ -82,6 +82,10 @@ static const char *needs_mounts(const struct plan *p)
 {
 	if (p->artefact.requires & CAVE_REQUIRE_MOUNTS)
 		return "the policy allows calls that only such a namespace bounds";
+	if (p->files.ndenied)
+		return "the policy denies something inside of what it grants";
+	if (p->files.shm)
+		return "the policy grants a private /dev/shm";
 	if (p->landlock_abi < LL_ABI_TRUNCATE)
 		return "this kernel's Landlock does not bound truncate()";
 	if (program_is_privileged(p->program.path))

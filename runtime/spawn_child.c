@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -27,50 +26,15 @@ const char spawn_step_mounts[] = "making its mounts read-only";
 const char spawn_step_attach[] = "putting its write grants in place";
 const char spawn_step_execve[] = "execve";
 
+/* Of what covers a denial. */
+#define COVERED (K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOEXEC)
+
 #define SYS6(nr, a, b, c, d, e, f)                                                                 \
 	arch_syscall((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define SYS5(nr, a, b, c, d, e) SYS6(nr, a, b, c, d, e, 0)
 #define SYS4(nr, a, b, c, d) SYS6(nr, a, b, c, d, 0, 0)
 #define SYS3(nr, a, b, c) SYS6(nr, a, b, c, 0, 0, 0)
 #define SYS2(nr, a, b) SYS6(nr, a, b, 0, 0, 0, 0)
-
-/* --- what it may use ------------------------------------------------------------------------------ */
-
-/* First: from here on the kernel counts what it uses.  The descriptors were opened by who may move it. */
-static long join_groups(struct child *c)
-{
-	long error = 0;
-
-	for (size_t i = 0; i < c->run->njoin && error >= 0; i++)
-		if (c->run->join[i] >= 0)
-			error = SYS3(SYS_write, c->run->join[i], "0", 1);
-	return error < 0 ? error : 0;
-}
-
-/* Never more than the caller may use. */
-static long bound(int resource, uint64_t value)
-{
-	struct k_rlimit l;
-	long error;
-
-	if (!value)
-		return 0;
-	error = SYS4(SYS_prlimit64, 0, resource, NULL, &l);
-	if (error)
-		return error;
-	l.max = l.max < value ? l.max : value;
-	l.cur = l.cur < l.max ? l.cur : l.max;
-	return SYS4(SYS_prlimit64, 0, resource, &l, NULL);
-}
-
-/* After the last step that opens anything. */
-static long set_limits(struct child *c)
-{
-	const uint64_t *value = c->plan->artefact.limits.value;
-	long error = bound(RLIMIT_NOFILE, value[CAVE_LIMIT_OPEN_FILES]);
-
-	return error ? error : bound(RLIMIT_FSIZE, value[CAVE_LIMIT_FILE_SIZE]);
-}
 
 /* --- ids ------------------------------------------------------------------------------------------ */
 
@@ -125,7 +89,7 @@ static long map_ids(struct child *c)
 
 /* --- mounts --------------------------------------------------------------------------------------- */
 
-static long same_file(long fd, const struct writable *w)
+static long same_file(long fd, dev_t dev, ino_t ino)
 {
 	struct stat st;
 	/* Raw: fstat() of the C library may be another call (newfstatat, statx) with another structure. */
@@ -133,7 +97,7 @@ static long same_file(long fd, const struct writable *w)
 
 	if (error)
 		return error;
-	return st.st_dev == w->dev && st.st_ino == w->ino ? 0 : -ESTALE;
+	return st.st_dev == dev && st.st_ino == ino ? 0 : -ESTALE;
 }
 
 static long set_attributes(long fd, const char *path, unsigned flags, uint64_t set)
@@ -152,7 +116,7 @@ static long clone_tree(const struct writable *w, int *tree)
 	if (fd < 0)
 		return fd;
 	*tree = (int)fd;
-	error = same_file(fd, w);
+	error = same_file(fd, w->dev, w->ino);
 	return error ? error : set_attributes(fd, "", AT_EMPTY_PATH,
 					      K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV |
 						      (w->execute ? 0 : K_MOUNT_ATTR_NOEXEC));
@@ -166,7 +130,7 @@ static long attach_tree(const struct writable *w, int tree)
 
 	if (fd < 0)
 		return fd;
-	error = same_file(fd, w);
+	error = same_file(fd, w->dev, w->ino);
 	if (!error)
 		error = SYS5(SYS_move_mount, tree, "", fd, "",
 			     K_MOVE_MOUNT_F_EMPTY_PATH | K_MOVE_MOUNT_T_EMPTY_PATH);
@@ -196,6 +160,14 @@ static long make_read_only(struct child *c)
 	return set_attributes(AT_FDCWD, "/", 0, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID);
 }
 
+/* After they are read-only, and private; before the write grants, of which one there would not be found. */
+static long mount_shm(struct child *c)
+{
+	if (!c->plan->files.shm)
+		return 0;
+	return SYS5(SYS_mount, "cave", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777");
+}
+
 static long attach_trees(struct child *c)
 {
 	const struct files *f = &c->plan->files;
@@ -203,6 +175,70 @@ static long attach_trees(struct child *c)
 
 	for (size_t i = 0; i < f->nwritable && c->mode != CHILD_PLAIN && !error; i++)
 		error = attach_tree(&f->writable[i], c->tree[i]);
+	return error;
+}
+
+/* An empty folder that nobody may enter or list: its mode is 0, and its mount read-only. */
+static long cover_of_folder(void)
+{
+	long error, mount = -1, fs = SYS2(SYS_fsopen, "tmpfs", K_FSOPEN_CLOEXEC);
+
+	if (fs < 0)
+		return fs;
+	error = SYS5(SYS_fsconfig, fs, K_FSCONFIG_SET_STRING, "mode", "0", 0);
+	if (!error)
+		error = SYS5(SYS_fsconfig, fs, K_FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+	if (!error)
+		mount = SYS3(SYS_fsmount, fs, K_FSMOUNT_CLOEXEC, COVERED);
+	SYS2(SYS_close, fs, 0);
+	return error ? error : mount;
+}
+
+/* A device on a mount without devices: it cannot be opened. */
+static long cover_of_file(void)
+{
+	long error, fd = SYS3(SYS_open_tree, AT_FDCWD, "/dev/null",
+			      K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC | K_AT_RECURSIVE);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	error = SYS4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
+	if (!error && !S_ISCHR(st.st_mode))
+		error = -ENODEV;
+	if (!error)
+		error = set_attributes(fd, "", AT_EMPTY_PATH, COVERED);
+	if (error)
+		SYS2(SYS_close, fd, 0);
+	return error ? error : fd;
+}
+
+static long cover_one(const struct denied *d)
+{
+	struct k_open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = K_RESOLVE_NO_SYMLINKS };
+	long error, cover, fd = SYS4(SYS_openat2, AT_FDCWD, d->path, &how, sizeof how);
+
+	if (fd < 0)
+		return fd;
+	cover = d->folder ? cover_of_folder() : cover_of_file();
+	error = cover < 0 ? cover : same_file(fd, d->dev, d->ino);
+	if (!error)
+		error = SYS5(SYS_move_mount, cover, "", fd, "",
+			     K_MOVE_MOUNT_F_EMPTY_PATH | K_MOVE_MOUNT_T_EMPTY_PATH);
+	if (cover >= 0)
+		SYS2(SYS_close, cover, 0);
+	SYS2(SYS_close, fd, 0);
+	return error;
+}
+
+/* Over everything else. */
+static long cover_denied(struct child *c)
+{
+	const struct files *f = &c->plan->files;
+	long error = 0;
+
+	for (size_t i = 0; i < f->ndenied && c->mode != CHILD_PLAIN && !error; i++)
+		error = cover_one(&f->denied[i]);
 	return error;
 }
 
@@ -221,14 +257,11 @@ static long reopen_devices(struct child *c)
 	const struct descriptors *d = &c->run->descriptors;
 	long error = 0;
 
-	for (size_t i = 0; i < d->nreopened && !error; i++) {
+	for (size_t i = 0; i < d->nreopened && c->mode != CHILD_PLAIN && !error; i++) {
 		const struct reopened *old = &d->reopened[i];
+		long fd = SYS4(SYS_openat, AT_FDCWD, old->path, old->flags, 0);
 		struct stat st;
-		long fd;
 
-		if (c->mode == CHILD_PLAIN && !old->narrowed)
-			continue;
-		fd = SYS4(SYS_openat, AT_FDCWD, old->path, old->flags, 0);
 		if (fd < 0)
 			return fd;
 		error = SYS4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
@@ -411,23 +444,23 @@ static const struct {
 	const char *name;
 	long (*run)(struct child *);
 } steps[] = {
-	{ "joining its control groups", join_groups },
 	{ spawn_step_ids, map_ids },
 	{ spawn_step_copy, clone_trees },
 	{ spawn_step_mounts, make_read_only },
+	{ "mounting a private /dev/shm", mount_shm },
 	{ spawn_step_attach, attach_trees },
+	{ "covering what is denied", cover_denied },
 	{ "entering its directory", enter_directory },
 	{ "placing its standard descriptors", place_standard },
 	{ "opening its devices anew", reopen_devices },
 	{ "changing the user", change_user },
 	{ "no_new_privs", set_no_new_privs },
-	{ "opening what it is granted in /proc/self", add_own_rules },
+	{ "opening what only it can open (/proc/self, /dev/shm)", add_own_rules },
 	{ "landlock_restrict_self", restrict_files },
 	{ "dropping capabilities", drop_capabilities },
 	{ "the parent-death signal", die_with_parent },
 	{ "close_range", close_descriptors },
 	{ "the signal mask", restore_signals },
-	{ "setting its limits", set_limits },
 	{ "seccomp", set_filter },
 	{ spawn_step_execve, execute },
 	{ "the policy's filter answered execve in the kernel's place", not_executed },

@@ -41,20 +41,49 @@ static bool number(const char *s, uint32_t *out)
 	return true;
 }
 
-/* name:password:uid:gid:… */
+/* name:password:uid:gid:comment:home:shell.  *name is set also where the rest is damaged, which returns false. */
+static bool parse_passwd(char *line, struct user *u)
+{
+	u->name = piece(&line, ':');
+	piece(&line, ':');
+	if (!number(piece(&line, ':'), &u->uid) || !number(piece(&line, ':'), &u->gid))
+		return false;
+	piece(&line, ':');
+	u->home = piece(&line, ':');
+	return true;
+}
+
 static bool find_passwd(char *text, struct user *u)
 {
+	struct user found = { .name = NULL };
 	char *line;
 
 	while ((line = piece(&text, '\n'))) {
-		char *name = piece(&line, ':');
+		bool whole = parse_passwd(line, &found);
 
-		if (!name || strcmp(name, u->name))
+		if (!found.name || strcmp(found.name, u->name))
 			continue;
-		piece(&line, ':');
-		return number(piece(&line, ':'), &u->uid) && number(piece(&line, ':'), &u->gid);
+		u->uid = found.uid;
+		u->gid = found.gid;
+		u->home = found.home;
+		return whole;
 	}
 	return false;
+}
+
+bool user_home(struct memory *m, uid_t uid, const char **out, struct refusal *r)
+{
+	struct user found = { .name = NULL };
+	char *text, *line;
+	int error = proc_read(m, "/etc/passwd", &text);
+
+	if (error)
+		return refuse_errno(r, CAVE_FAILED, error, "cannot read /etc/passwd");
+	*out = NULL;
+	while (!*out && (line = piece(&text, '\n')))
+		if (parse_passwd(line, &found) && found.uid == uid)
+			*out = found.home;
+	return true;
 }
 
 static bool is_member(char *members, const char *name)

@@ -24,18 +24,18 @@ char *path_of(struct memory *m, int fd)
 	return memory_string(m, path, (size_t)n);
 }
 
-bool workspace_open(struct memory *m, const char *dir, struct workspace *out, struct refusal *r)
+bool workspace_open(struct memory *m, const char *what, const char *dir, struct workspace *out, struct refusal *r)
 {
 	struct workspace w = { .parent = -1 };
 
-	w.fd = memory_hold(m, open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	w.fd = memory_hold(m, open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (w.fd < 0)
-		return refuse_errno(r, CAVE_FAILED, errno, "cannot open the workspace %s", dir);
+		return refuse_errno(r, CAVE_FAILED, errno, "cannot open the %s %s", what, dir);
 	w.path = path_of(m, w.fd);
 	memory_let_go(m, w.fd);
 	if (!w.path) {
 		close(w.fd);
-		return refuse(r, CAVE_FAILED, "the workspace %s has no path that can be known", dir);
+		return refuse(r, CAVE_FAILED, "the %s %s has no path that can be known", what, dir);
 	}
 	*out = w;
 	return true;
@@ -67,8 +67,8 @@ static int open_fresh(struct workspace *w, const struct user *owner)
 	return fchmod(w->fd, 0700) || (owner && fchown(w->fd, owner->uid, owner->gid)) ? errno : 0;
 }
 
-bool workspace_make(struct memory *m, const char *tmpdir, const struct user *owner, struct workspace *out,
-		    struct refusal *r)
+bool workspace_make(struct memory *m, const char *what, const char *tmpdir, const struct user *owner,
+		    struct workspace *out, struct refusal *r)
 {
 	const char *dir = tmpdir && *tmpdir == '/' ? tmpdir : "/tmp";
 	struct workspace w = { .fd = -1 };
@@ -77,19 +77,19 @@ bool workspace_make(struct memory *m, const char *tmpdir, const struct user *own
 
 	w.parent = memory_hold(m, open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (w.parent < 0)
-		return refuse_errno(r, CAVE_FAILED, errno, "cannot make a workspace in %s", dir);
+		return refuse_errno(r, CAVE_FAILED, errno, "cannot make a %s in %s", what, dir);
 	in = path_of(m, w.parent);
 	/* From where the folder is made until *out has it, no memory is taken: what would remove it if there is none? */
 	error = in ? make_in(m, w.parent, in, &w.path, &w.name) : ENOENT;
 	memory_let_go(m, w.parent);
 	if (error) {
 		close(w.parent);
-		return refuse_errno(r, CAVE_FAILED, error, "cannot make a workspace in %s", dir);
+		return refuse_errno(r, CAVE_FAILED, error, "cannot make a %s in %s", what, dir);
 	}
 	error = open_fresh(&w, owner);
 	if (error) {
 		workspace_close(&w, NULL);
-		return refuse_errno(r, CAVE_FAILED, error, "cannot use the workspace made in %s", dir);
+		return refuse_errno(r, CAVE_FAILED, error, "cannot use the %s made in %s", what, dir);
 	}
 	*out = w;
 	return true;
@@ -205,7 +205,7 @@ bool workspace_close(struct workspace *w, struct refusal *r)
 			;
 		ok = !error || error == ENOENT;
 		if (!ok && r)
-			refuse_errno(r, CAVE_FAILED, error, "the workspace %s is left behind",
+			refuse_errno(r, CAVE_FAILED, error, "the folder %s is left behind",
 				     w->path ? w->path : w->name);
 		close(w->parent);
 	}

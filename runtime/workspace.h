@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The folder that a policy calls workspace: the caller's, or a fresh one for this run. */
+/* A folder that a policy calls by a name: the caller's, or a fresh one for this run. */
 #ifndef CAVE_RUNTIME_WORKSPACE_H
 #define CAVE_RUNTIME_WORKSPACE_H
 
@@ -14,12 +14,12 @@ struct workspace {
 	const char *name; /* of a fresh one in `parent` */
 };
 
-/* The caller's own folder. */
-bool workspace_open(struct memory *m, const char *dir, struct workspace *out, struct refusal *r);
+/* The caller's own folder; `what` it is called is for the refusal. */
+bool workspace_open(struct memory *m, const char *what, const char *dir, struct workspace *out, struct refusal *r);
 
 /* A fresh private one under `tmpdir` (or /tmp, if that is NULL or relative), owned by `owner` if not NULL. */
-bool workspace_make(struct memory *m, const char *tmpdir, const struct user *owner, struct workspace *out,
-		    struct refusal *r);
+bool workspace_make(struct memory *m, const char *what, const char *tmpdir, const struct user *owner,
+		    struct workspace *out, struct refusal *r);
 
 /*
  * Removes a fresh one with all that is in it, following no link; closes either kind.  False, with *r if that is not

@@ -8,7 +8,7 @@
 
 #include "runtime/files_private.h"
 
-static bool read_mounts(struct preparation *p)
+bool read_mounts(struct preparation *p)
 {
 	int error = p->have_mounts ? 0 : mountinfo_read(p->memory, &p->mounts);
 
@@ -56,8 +56,7 @@ static bool covers_artefact(struct preparation *p, const struct grant *g, const 
 	       place_covered(&p->mounts, &place, folder);
 }
 
-/* Enters a mount; shorter paths first: what lies in a folder is put in place after the folder. */
-static void add_mount(struct files *f, const struct writable *w)
+void add_mount(struct files *f, const struct writable *w)
 {
 	size_t at = f->nwritable++;
 
@@ -136,8 +135,7 @@ bool check_program(struct preparation *p, const struct grant *g)
 	return refuse_program(p->refusal, EACCES, g->path, "it lies in a write grant, where nothing is executed");
 }
 
-/* The innermost mount that the path lies in, or NULL. */
-static struct writable *enclosing(struct files *f, const char *path)
+struct writable *enclosing(struct files *f, const char *path)
 {
 	for (size_t i = f->nwritable; i--;)
 		if (path_within(path, f->writable[i].path))
@@ -160,6 +158,16 @@ static bool settle_one(struct preparation *p, const struct executable *e)
 	return refuse(p->refusal, CAVE_FAILED,
 		      "what may be executed, %s, lies in a write grant by another mount: grant it by that path",
 		      e->shown);
+}
+
+bool check_shm(struct preparation *p)
+{
+	for (size_t i = 0; p->files->shm && i < p->files->nwritable; i++)
+		if (path_within(p->files->writable[i].path, "/dev/shm"))
+			return refuse(p->refusal, CAVE_FAILED,
+				      "the write grant %s lies in /dev/shm, which is private to the tool",
+				      p->files->writable[i].path);
+	return true;
 }
 
 bool settle_executables(struct preparation *p)

@@ -14,7 +14,6 @@
  *   cave.seccomp.ARCH.lines  where the filter's instructions came from: struct cave_line_run, in their order
  *   cave.policy              the canonical text of the resolved profile
  *   cave.manifest            everything the runtime needs, in the records below
- *   cave.profile.NAME        a nested profile, as an artefact of its own that has none of these
  *   cave.identity            32 bytes, see cave_identity_sections
  *   cave.digest              32 bytes, the last of the file: SHA-256 of every byte before them
  *
@@ -63,7 +62,6 @@ enum cave_record_type {
 	CAVE_RECORD_MAP = 9, /* struct cave_map, then its name; the first is map 0 */
 	CAVE_RECORD_LIMITS = 10, /* struct cave_limits; at most one record: without it the defaults hold */
 	CAVE_RECORD_CHILDREN = 11, /* struct cave_children; at most one record */
-	CAVE_RECORD_PROFILE = 12, /* a nested profile: its identity, then its name; ascending by name, none twice */
 	CAVE_RECORD_REACH = 14, /* struct cave_reach; exactly one where EGRESS is required, else none */
 };
 
@@ -76,9 +74,15 @@ struct cave_reach {
 	uint64_t ipv6;
 };
 
-/* CAVE_RECORD_ENV_SET: every byte 0x01 in the value stands for the workspace's absolute path. */
-enum { CAVE_ENV_WORKSPACE = 1u << 0 };
+/*
+ * CAVE_RECORD_ENV_SET, with CAVE_ENV_PLACES: in the value each of these bytes stands for the absolute path of a place;
+ * the last one stands before and after the name of a folder slot.
+ */
+enum { CAVE_ENV_PLACES = 1u << 0 };
 #define CAVE_ENV_WORKSPACE_BYTE '\001'
+#define CAVE_ENV_TMP_BYTE '\002'
+#define CAVE_ENV_HOME_BYTE '\003'
+#define CAVE_ENV_SLOT_BYTE '\004'
 
 enum {
 	CAVE_FILE_READ = 1u << 0,
@@ -88,8 +92,17 @@ enum {
 	CAVE_FILE_WORKSPACE = 1u << 4, /* to the workspace; "" or "." is the workspace itself */
 	CAVE_FILE_SYSTEM = 1u << 5, /* a part of the built-in set `system` */
 	CAVE_FILE_EXECUTE = 1u << 6, /* always with CAVE_FILE_READ; a file, or with CAVE_FILE_FOLDER a folder */
+	CAVE_FILE_DENY = 1u << 7, /* nothing of it may be done, whatever grants it; without READ, WRITE, EXECUTE */
+	CAVE_FILE_HOME = 1u << 8, /* to the home folder of the user that the tool runs as; "" is it itself */
+	CAVE_FILE_TMP = 1u << 9, /* to a private folder that goes with the run; "" is it itself */
+	CAVE_FILE_SHM = 1u << 10, /* a private /dev/shm; the path is "" */
+	CAVE_FILE_SLOT = 1u << 11, /* to a folder that the host names at the start; the path begins with its name */
 	CAVE_FILE_FOLDER = 1u << 12, /* of EXECUTE: the path must lead to a folder, and means all that is in it */
 };
+
+/* Where a path begins; none of them: it is absolute. */
+#define CAVE_FILE_BASES \
+	(CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE | CAVE_FILE_HOME | CAVE_FILE_TMP | CAVE_FILE_SHM | CAVE_FILE_SLOT)
 
 /*
  * What one run may use, a value per limit in the order of bpf/limits.h; 0 stands for no limit.  Times are in

@@ -57,6 +57,7 @@ refuses() {
 	test_label=$(label "$@")
 	run outside "$@"
 	control=$(outcome)
+	restore
 	run under_probe "$@"
 	case $control/$(outcome) in
 	allowed/refused* | 'status 0/refused'*) ok "$kind: refused: $test_label" ;;
@@ -64,6 +65,8 @@ refuses() {
 	*) not_ok "$kind: control: $test_label" "outside: $control" ;;
 	esac
 }
+# Undoes what a control has done; a group of tests has its own.
+restore() { :; }
 outside() {
 	while [ "$1" != -- ]; do shift; done
 	shift
@@ -150,13 +153,213 @@ optional() {
 	rm "$home/perhaps" "$home/there"
 }
 
+# Folders by name: private ones, the caller's home, and those that the host names.
+places() {
+	rm -rf "$home/in" "$home/out" "$home/h" "$home/elsewhere"
+	mkdir -p "$home/in" "$home/out" "$home/h/.kube" "$home/h/secret" "$home/elsewhere" "$home/temp"
+	for file in in/file h/.kube/config h/secret/file elsewhere/file; do echo text >"$home/$file"; done
+	ln -s ../elsewhere "$home/h/out"
+	own "$home/in" "$home/out" "$home/h" "$home/elsewhere" "$home/temp"
+
+	policy tmp 'write tmp'
+	run under tmp -- "$bin/probe" environment
+	private=$(sed -n 's/^TMPDIR=//p' "$work/out")
+	case $private in
+	/tmp/cave-*) ok "$kind: TMPDIR is a private folder" ;;
+	*) not_ok "$kind: TMPDIR is a private folder" "$(cat "$work/out" "$work/err")" ;;
+	esac
+	expect "$kind: which goes with the run" ! -e "$private"
+	# shellcheck disable=SC2016
+	policy tmp-shell 'write tmp, workspace; execute tmp'
+	run under tmp-shell --workspace "$home/workspace" -- sh -c '
+		echo a >"$TMPDIR/a" && read -r x <"$TMPDIR/a" && echo "$x" >result
+		umask 0; : >"$TMPDIR/b"; printf "%s\n" "$TMPDIR" >>result'
+	expect "$kind: it is written and read" "$(head -n 1 "$home/workspace/result")" = a
+	expect "$kind: and gone, with all that was in it" ! -e "$(tail -n 1 "$home/workspace/result")"
+	rm -f "$home/workspace/result"
+	run as env TMPDIR="$home/temp" "$bin/caverun" "$home/policy/tmp.bpf" -- "$bin/probe" environment
+	expect "$kind: it is made in the caller's TMPDIR" "$(grep -c "^TMPDIR=$home/temp/cave-" "$work/out")" = 1
+	expect "$kind: nothing is left there" -z "$(ls -A "$home/temp")"
+	policy tmp-env 'write tmp'
+	compile tmp-env "$home/policy/tmp-env.bpf" <<END
+profile tmp-env { files { write tmp, workspace; read folder in }
+	env { set TMPDIR workspace; set HOME "\${tmp}/h"; set IN "\${folder:in}/x:\${home}" } }
+END
+	chmod 644 "$home/policy/tmp-env.bpf"
+	run as env HOME="$home/h" "$bin/caverun" --folder in="$home/in" --workspace "$home/workspace" \
+		"$home/policy/tmp-env.bpf" -- "$bin/probe" environment
+	expect "$kind: what the profile sets comes first" "$(sed -n 's/^TMPDIR=//p' "$work/out")" = "$home/workspace"
+	expect "$kind: a place within a value" "$(sed -n 's/^HOME=//p' "$work/out" | grep -c '^/tmp/cave-[0-9a-f]*/h$')" = 1
+	expect "$kind: a slot and home in a value" "$(sed -n 's/^IN=//p' "$work/out")" = "$home/in/x:$home/h"
+
+	policy shm shm
+	echo text >/dev/shm/cave-$$
+	chmod 666 /dev/shm/cave-$$
+	if [ "$kind" = bare ]; then
+		stops shm cave_sandbox_failed '/dev/shm'
+	else
+		works shm -- create /dev/shm/new
+		expect "$kind: it is not the host's" ! -e /dev/shm/new
+		refuses shm -- read /dev/shm/cave-$$
+		refuses shm -- write /dev/shm/cave-$$
+		run under shm -- "$bin/probe" map-exec /dev/shm/new
+		expect "$kind: nothing is left of the run before" "$(outcome)" = 'refused ENOENT'
+		expect_output "$kind: Python makes semaphores there" 'True' under shm -- "$python" -c \
+			'import multiprocessing as m; print(m.Lock().acquire())'
+		policy no-shm 'read "/etc/hosts"'
+		expect_status "$kind: and without it does not" 1 under no-shm -- "$python" -c \
+			'import multiprocessing as m; print(m.Lock().acquire())'
+		policy shm-write "shm; write folder out"
+		mkdir /dev/shm/cave-d$$
+		own /dev/shm/cave-d$$
+		stops shm-write cave_sandbox_failed 'lies in /dev/shm' --folder out=/dev/shm/cave-d$$
+		rmdir /dev/shm/cave-d$$
+	fi
+	rm -f /dev/shm/cave-$$
+
+	policy slots 'read folder in; write folder out; read folder deep/.kube'
+	set -- --folder in="$home/in" --folder out="$home/out" --folder deep="$home/h"
+	works slots "$@" -- read "$home/in/file"
+	works slots "$@" -- create "$home/out/new"
+	works slots "$@" -- read "$home/h/.kube/config"
+	refuses slots "$@" -- read "$home/h/secret/file"
+	refuses slots "$@" -- write "$home/in/file"
+	refuses slots "$@" -- create "$home/in/new"
+	rm -f "$home/in/new"
+	stops slots cave_sandbox_failed 'the policy needs a folder' --folder in="$home/in"
+	stops slots cave_sandbox_failed 'knows no folder other' "$@" --folder other="$home/in"
+	stops slots cave_sandbox_failed 'folder in is named twice' "$@" --folder in="$home/in"
+	stops slots cave_sandbox_failed 'cannot open the folder in' --folder in="$home/none" --folder out="$home/out"
+	stops slots cave_sandbox_failed 'takes NAME=DIR' --folder in
+	stops slots cave_sandbox_source_read_root_refused 'folder in' --folder in=/ --folder out="$home/out" \
+		--folder deep="$home/h"
+	stops slots cave_sandbox_failed 'covers the policy itself' --folder in="$home/in" --folder out="$home" \
+		--folder deep="$home/h"
+	stops slots cave_sandbox_failed 'a file system of the kernel' --folder in="$home/in" --folder out=/proc \
+		--folder deep="$home/h"
+	stops tmp cave_sandbox_failed 'knows no folder in' --folder in="$home/in"
+
+	policy home 'read home/.kube/config'
+	policy home-out 'read home/out'
+	at_home() { as env HOME="$home/h" "$bin/caverun" "$home/policy/$1.bpf" -- "$bin/probe" read "$2"; }
+	run at_home home "$home/h/.kube/config"
+	expect "$kind: a path in the caller's home" "$(outcome)" = allowed
+	run at_home home "$home/h/secret/file"
+	expect "$kind: is no other path in it" "$(outcome)" = 'refused EACCES'
+	expect_code "$kind: a link that leads out of it" 125 cave_sandbox_source_read_grant_escapes_staging \
+		at_home home-out "$home/elsewhere/file"
+	expect_code "$kind: a HOME that is relative" 125 'no absolute path' \
+		as env HOME=h "$bin/caverun" "$home/policy/home.bpf" -- "$bin/probe" ids
+	[ "$kind" = root ] || return 0
+	nobodys=$(getent passwd "$nobody" | cut -d: -f6)
+	run as env HOME="$home/h" "$bin/caverun" --user nobody "$home/policy/home.bpf" -- "$bin/probe" ids
+	expect "$kind: with --user it is that user's" -n \
+		"$(grep "$nobodys.*(errno 2)\|cannot open the grant home/.kube/config" "$work/err")"
+}
+
+# Denials within grants.  Without private mounts they cannot be kept, and the start is refused.
+denials() {
+	d=$home/workspace
+	restore() {
+		rm -rf "$d"
+		mkdir -p "$d/.git/hooks" "$d/sub/keys" "$d/plain"
+		for file in .git/config .git/hooks/pre-commit sub/keys/id .env plain/file; do echo text >"$d/$file"; done
+		own "$d"
+	}
+	restore
+	policy deny 'write workspace; deny workspace/.git/hooks, workspace/sub/keys/id, workspace/.env'
+	if [ "$kind" = bare ]; then
+		stops deny cave_sandbox_failed 'denies something' --workspace "$d"
+		policy deny-aside 'write workspace; deny "/etc/shadow", "/etc/none"'
+		works deny-aside --workspace "$d" -- read "$d/.env"
+		return
+	fi
+	set -- deny --workspace "$d" --
+	works "$@" write "$d/plain/file"
+	works "$@" create "$d/.git/new"
+	works "$@" write "$d/.git/config"
+	refuses "$@" read "$d/.env"
+	refuses "$@" read "$d/.git/hooks/pre-commit"
+	refuses "$@" read "$d/sub/keys/id"
+	refuses "$@" list "$d/.git/hooks"
+	for call in write truncate unlink chmod chown utimes setxattr; do
+		refuses "$@" "$call" "$d/.env"
+		refuses "$@" "$call" "$d/.git/hooks/pre-commit"
+	done
+	refuses "$@" create "$d/.git/hooks/new"
+	refuses "$@" mkdir "$d/.git/hooks/new"
+	# Neither it nor a folder on the way to it can be moved away, and another put in its place.
+	for what in .env .git .git/hooks sub sub/keys; do refuses "$@" rename "$d/$what" "$d/moved"; done
+	refuses "$@" rename "$d/plain/file" "$d/.env"
+	refuses "$@" link "$d/.env" "$d/plain/other"
+	refuses "$@" link "$d/sub/keys/id" "$d/plain/other"
+	refuses "$@" read "/proc/self/root$d/.env"
+	restore
+	run under_probe "$@" symlink "$d/.env" "$d/plain/link" , read "$d/plain/link"
+	expect "$kind: nor by a new link" "$(outcome)" = 'refused EACCES'
+	rm -f "$d/plain/link"
+	run under deny --workspace "$d" --chdir "$d/.git/hooks" -- "$bin/probe" read pre-commit
+	expect "$kind: nor by starting there" "$(outcome)" = 'refused ENOENT' -o "$(outcome)" = 'refused EACCES'
+	policy deny-here "read \"$d\"; deny \"$d/.git\""
+	cd "$d/.git" || return
+	run under deny-here -- "$bin/probe" read config
+	expect "$kind: nor where the caller stands in it" "$(outcome)" = 'refused ENOENT' -o "$(outcome)" = 'refused EACCES'
+	cd / || return
+
+	# What cannot be kept.
+	ln "$d/.env" "$d/plain/hard"
+	stops deny cave_sandbox_failed 'has another name' --workspace "$d"
+	rm "$d/plain/hard"
+	policy deny-missing 'write workspace; deny workspace/none/deep'
+	policy deny-maybe 'write workspace; deny optional workspace/none/deep'
+	policy deny-link 'write workspace; deny workspace/link/config'
+	ln -s .git "$d/link"
+	stops deny-missing cave_sandbox_failed 'it could make it' --workspace "$d"
+	stops deny-maybe cave_sandbox_failed 'it could make it' --workspace "$d"
+	stops deny-link cave_sandbox_failed 'leads through a link' --workspace "$d"
+	rm "$d/link"
+	policy deny-fresh 'write workspace; deny workspace/none/deep'
+	run under deny-fresh -- "$bin/probe" create none/deep/x , mkdir none/deep , rename none other , create other
+	expect "$kind: in a fresh folder it is made beforehand" "$(sed 's/.*: //' "$work/out" | tr '\n' ' ')" = \
+		'refused EACCES refused EEXIST refused EBUSY allowed '
+	policy deny-read "read \"$d\"; deny \"$d/none\""
+	policy deny-read-maybe "read \"$d\"; deny optional \"$d/none\"; deny \"$d/.env\""
+	stops deny-read cave_sandbox_failed 'is missing'
+	works deny-read-maybe -- read "$d/plain/file"
+	refuses deny-read-maybe -- read "$d/.env"
+	policy deny-above "write workspace; deny \"$home\""
+	stops deny-above cave_sandbox_failed 'nothing is left of the grant workspace' --workspace "$d"
+	policy deny-system "deny \"/etc/hosts\", \"/usr/lib/os-release\", \"/nowhere\""
+	refuses deny-system -- read /etc/hosts
+	refuses deny-system -- read /usr/lib/os-release
+	works deny-system -- read /etc/passwd
+	policy deny-program "deny \"$bin/probe\""
+	expect_code "$kind: PROGRAM may be denied" 126 'the policy denies it' under deny-program -- "$bin/probe" ids
+	[ "$kind" = root ] || return 0
+
+	# The same folder by another mount.
+	mkdir -p "$home/again"
+	by_mount() {
+		unshare --mount sh -c 'mount --bind "$1" "$2" && shift 2 && "$@"' sh "$1" "$home/again" \
+			"$bin/caverun" --workspace "$d" "$home/policy/$2.bpf" -- "$bin/probe" read "$3"
+	}
+	policy deny-twice "write workspace; read \"$home/again\"; deny workspace/.git"
+	expect_code "$kind: granted by another mount" 125 'by another mount' by_mount "$d" deny-twice "$d/plain/file"
+	expect_code "$kind: a part of it as well" 125 cave_sandbox_failed by_mount "$d/.git/hooks" deny-twice "$d/plain/file"
+	run by_mount "$d/plain" deny-twice "$d/plain/file"
+	expect "$kind: control: another folder by another mount" "$(outcome)" = allowed
+}
+
 suite() {
 	kind=$1
 	home=$work/$kind
+	restore() { :; }
 	mkdir -p "$home/policy" "$home/workspace"
 	own "$home/workspace"
 	execution
 	optional
+	places
+	denials
 }
 
 for user in root user bare; do

@@ -59,7 +59,14 @@ static const char *const profiles[] = {
 	"profile p { network { allow tcp 0.0.0.0/31 except 0.0.0.1 port 443 } }",
 	"profile p { network { allow tcp 0.0.0.0/31 port 443 } }",
 	"profile p { credentialEnv GEMINI_API_KEY, GOOGLE_API_KEY }",
-	"profile p { env { pass TERM, HOME; set A \"x \\\"y\\\" \\\\ ${workspace}/z\"; set B workspace } }",
+	"profile p { env { pass TERM, HOME; set A \"x \\\"y\\\" \\\\ ${workspace}/z\"; set B workspace };"
+	" files { read workspace } }",
+	"profile p { env { set A \"${folder:a-1}:${home}:${tmp}/\"; set B home };"
+	" files { write tmp, folder a-1/x; shm } }",
+	"profile p { files { execute workspace, \"/a/\", \"/b\", ./c/, tmp/d/, home/e, folder f/, folder f/g/;"
+	" deny \"/a/x\", ./q } }",
+	"profile p { files { read optional \"/a\", \"/b\"; read optional \"/b\"; deny optional home/z };"
+	" use <npm>, <gcc> }",
 	"profile p { files { base none; read \"./lib\", ./x//y/., /etc/hostname; write workspace, workspace/out } }",
 	"profile p { syscalls { deny @keyring; deny chmod, ptrace; allow inotify_init1 } }",
 	"profile p { syscalls { base none; allow read, write, exit_group } }",

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A path is allowed if a record grants it, or a folder that it lies in, and no denial has it or a part of it.  It is
+ * denied if no record grants anything of it: neither itself, nor a folder that it lies in, nor what lies in it; or if a
+ * denial has it.  Paths are compared as text: where links lead is the host's affair, and the runtime's.
+ */
+#include "compiler/grants_expect.h"
+
+#include <string.h>
+
+#include "compiler/paths.h"
+
+static const struct span nowhere;
+
+/* What the records say of one path. */
+struct verdict {
+	bool granted, denied;
+	const char *grant; /* a record that grants it, or a part of it, as it is spelled; NULL: none does */
+	const char *denial; /* one that denies a part of it */
+};
+
+static void judge_record(struct arena *arena, const struct artefact_record *record, const struct file_path *asked,
+			 unsigned right, struct verdict *v)
+{
+	struct file_path of = { arena_strndup(arena, record->payload, record->length), record->flags };
+	bool above = path_below(asked, &of), inside = path_below(&of, asked);
+	const char *spelling;
+
+	if ((!above && !inside) || (!(record->flags & CAVE_FILE_DENY) && !(record->flags & right)))
+		return;
+	spelling = path_spelling(arena, of.path, of.flags);
+	if (!(record->flags & CAVE_FILE_DENY)) {
+		v->granted |= above;
+		v->grant = spelling;
+		return;
+	}
+	v->denied |= above;
+	v->denial = spelling;
+}
+
+static struct verdict judge(struct arena *arena, const struct artefact *a, const struct grant_expectation *x)
+{
+	struct file_path asked = { x->name, x->flags };
+	struct artefact_record record;
+	struct verdict v = { .granted = false };
+
+	for (size_t at = 0; artefact_next(a, &at, &record);)
+		if (record.type == CAVE_RECORD_FILE)
+			judge_record(arena, &record, &asked, x->right, &v);
+	return v;
+}
+
+static void expect_file(struct diags *d, const struct artefact *a, const struct grant_expectation *x)
+{
+	struct verdict v = judge(d->sources->arena, a, x);
+	struct diag *e;
+
+	if (x->allow && v.granted && !v.denial)
+		return;
+	if (!x->allow && (v.denied || !v.grant))
+		return;
+	e = diag_error(d, CAVE_EXPECTATION_FAILED, x->at, "this expectation does not hold: it is %s",
+		       !x->allow ? "granted" : v.granted ? "granted, and denied in part or whole" : "not granted");
+	if (!x->allow)
+		diag_note(d, e, nowhere, "by the grant of %s", v.grant);
+	else if (v.granted)
+		diag_note(d, e, nowhere, "by the denial of %s", v.denial);
+	else if (v.grant)
+		diag_note(d, e, nowhere, "only a part of it is: %s", v.grant);
+}
+
+/* What the runtime sets by itself, beside what the profile names (docs/runtime.md). */
+static bool is_always_set(const struct artefact *a, const char *name)
+{
+	static const char *const names[] = { "LANG", "LC_ALL", "PATH", "TZ" };
+	struct artefact_record record;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	for (size_t at = 0; strcmp(name, "TMPDIR") == 0 && artefact_next(a, &at, &record);)
+		if (record.type == CAVE_RECORD_FILE && record.flags & CAVE_FILE_TMP && !(record.flags & CAVE_FILE_DENY))
+			return true;
+	return false;
+}
+
+static void expect_variable(struct diags *d, const struct artefact *a, const struct grant_expectation *x)
+{
+	bool given = is_always_set(a, x->name);
+	struct artefact_record record;
+
+	for (size_t at = 0; artefact_next(a, &at, &record);) {
+		size_t n = record.type == CAVE_RECORD_ENV_SET ? strnlen(record.payload, record.length) : record.length;
+
+		given |= record.type >= CAVE_RECORD_CREDENTIAL && record.type <= CAVE_RECORD_ENV_SET &&
+			 strlen(x->name) == n && memcmp(record.payload, x->name, n) == 0;
+	}
+	if (given != x->allow)
+		diag_error(d, CAVE_EXPECTATION_FAILED, x->at, "this expectation does not hold: the variable %s",
+			   given ? "reaches the tool" : "does not reach the tool");
+}
+
+void grants_expect(struct diags *d, const struct policy *p, const struct artefact *a)
+{
+	for (size_t i = 0; i < p->ngrants; i++)
+		(p->grant[i].right ? expect_file : expect_variable)(d, a, &p->grant[i]);
+}

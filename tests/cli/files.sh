@@ -1,0 +1,203 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# files, places, sets and what is expected of them, as the compiler sees it.
+. "$(dirname "$0")/../lib.sh"
+
+# judge NAME EXPECTED: $work/p.cave is refused with these LINE:COLUMN:CODE, or accepted if none is given.
+judge() {
+	run "$cavec" "$work/p.cave" -o "$work/x.bpf"
+	got=$(sed -n 's/^[^ ]*:\([0-9]*:[0-9]*\): error: .*\[\(.*\)\]$/\1:\2/p' "$work/err" | tr '\n' ' ' | sed 's/ $//')
+	wanted=0
+	[ -z "$2" ] || wanted=1
+	if [ "$got" = "$2" ] && [ "$status" = $wanted ]; then
+		ok "$1"
+	else
+		not_ok "$1" "status $status, reported '$got', expected '$2'; $(cat "$work/err")"
+	fi
+}
+# files EXPECTED BLOCK: the block's text stands on line 2 from column 3.
+files() {
+	printf 'profile p { files {\n  %s\n} }\n' "$2" >"$work/p.cave"
+	judge "files: $2" "$1"
+}
+says() { expect "and says: $1" -n "$(grep -F "$1" "$work/err")"; }
+# whole EXPECTED STATEMENTS
+whole() {
+	printf 'profile p {\n%s\n}\n' "$2" >"$work/p.cave"
+	judge "$2" "$1"
+}
+value=cave_profile_value unknown=cave_profile_unknown_name contradiction=cave_profile_contradiction
+syntax=cave_profile_syntax root=cave_sandbox_source_read_root_refused later=cave_profile_unsupported
+escapes=cave_sandbox_source_read_grant_escapes_staging failed=cave_profile_expectation_failed
+
+# --- what is accepted, in one canonical spelling that compiles to the same policy
+cat >"$work/all.cave" <<'END'
+profile all {
+    use <git>, <npm> <coreutils>
+    env { set HOME tmp; set GOCACHE "${workspace}/.cache"; set A "${home}/a:${folder:in}/b:${tmp}"; set GIT_PAGER "less" }
+    files {
+        read "./lib", optional "/etc/foo.conf", home/.kube/config, folder in, folder in/deep
+        write folder out, workspace, tmp
+        execute workspace, tmp, "/opt/tools/", "/opt/one", "./bin/", "./bin/one", folder in/bin/, home/bin/
+        shm
+        deny workspace/.git, "/opt/tools/secret", optional home/.kube/config/x, folder out/keys, "./lib/x"
+        use <fonts>
+    }
+}
+END
+expect_status "everything compiles" 0 "$cavec" "$work/all.cave" -o "$work/all.bpf"
+"$cavec" dump "$work/all.bpf" | sed -n '/^profile$/,/^syscall filter/p' | sed '1d;$d' >"$work/again.cave"
+expect_status "and its canonical text" 0 "$cavec" "$work/again.cave" -o "$work/again.bpf"
+identity() { "$cavec" dump "$1" | sed -n 's/.*identity *//p' | head -n 1; }
+dump_of() { "$cavec" dump "$1" | sed -n '/^manifest/,/^syscall filter/p' | grep -v identity; }
+dump_of "$work/all.bpf" >"$work/one"
+dump_of "$work/again.bpf" >"$work/two"
+expect "which means the same" "$(cat "$work/one")" = "$(cat "$work/two")" -a -s "$work/one"
+sed 's/^ *//' "$work/again.cave" >"$work/lines"
+for line in 'execute workspace' 'write workspace' 'execute "/opt/tools/"' 'execute "/opt/one"' 'deny "/opt/tools/secret"' \
+	'read folder in' 'read folder in/deep' 'execute folder in/bin/' 'deny folder out/keys' 'execute "./bin/"' shm \
+	'read optional "/etc/foo.conf"' 'deny optional home/.kube/config/x' 'execute optional "/usr/lib/git-core/"' \
+	'set GIT_PAGER "less"' \
+	'set A "${home}/a:${folder:in}/b:${tmp}"' 'set HOME "${tmp}"'; do
+	expect "dump shows: $line" "$(grep -cxF -- "$line" "$work/lines")" = 1
+done
+
+# --- paths
+files "2:8:$root" 'read "/"'
+files "2:8:$root" 'deny "/"'
+files "2:11:$root" 'execute "/"'
+files "2:11:$root" 'execute "/usr/.."'
+files "2:8:$escapes" 'deny workspace/../x'
+files "2:8:$escapes" 'read folder in/../../x'
+files "2:8:$value" 'read "/etc/../usr"'
+files "2:8:$value" 'read ~/.ssh'
+says 'write: home/.ssh'
+files "2:8:$value" 'read "/etc/*.conf"'
+files "2:8:$unknown" 'read tnp'
+says "did you mean 'tmp'?"
+files "2:15:$value" 'read folder in.put'
+files "2:3:$unknown" 'denny "/etc/x"'
+files "" 'read folder in; write folder in'
+files "" 'read "/etc/", workspace/, tmp/'
+
+# --- what cannot be kept
+files "2:9:$contradiction" 'write "/proc/sys"'
+files "2:9:$contradiction" 'write "/sys"'
+files "2:9:$contradiction" 'write "./"'
+files "2:8:$contradiction" 'deny "/proc/self/net"'
+files "2:8:$contradiction" 'deny workspace; write tmp'
+files "2:26:$contradiction" 'deny "/opt/a"; execute "/opt/a/b"'
+says 'it is denied here'
+files "2:9:$contradiction" 'write workspace/.git; deny workspace/.git'
+files "" 'write "/opt/a"; deny "/opt/a/b", "/opt/ab"'
+files "" 'deny "/etc/shadow"'
+files "" 'deny "/etc/passwd"; use <fonts>; deny "/usr/share/fonts/x", "/etc/fonts"'
+files "2:8:$contradiction" 'read "/dev/shm/x"; shm'
+files "2:8:$contradiction" 'deny "/dev/shm/x"; shm'
+
+# --- environment
+whole "2:11:$value" 'env { set HOME workspace }'
+says 'grants nothing'
+whole "2:11:$value" 'env { set HOME tmp }; files { write workspace }'
+whole "2:11:$value" 'env { set X "${folder:in}" }; files { read folder inn; deny folder in/x }'
+whole "" 'env { set HOME home; set X "${home}/x" }'
+whole "2:13:$unknown" 'env { set X "${worksapce}" }'
+says '${folder:NAME}'
+whole "2:13:$unknown" 'env { set X "${folder:}" }'
+whole "2:13:$unknown" 'env { set X "${tmp" }'
+whole "2:13:$value" 'env { set X home/x }'
+says 'write: "${home}/x"'
+whole "" 'env { set PATH "${workspace}/bin:/usr/bin:${folder:in}" }; files { read workspace, folder in }'
+whole "2:16:$value" 'env { set PATH "bin:${workspace}" }; files { read workspace }'
+
+# --- sets
+whole "2:5:$unknown" 'use <pyhton3>'
+says 'did you mean <python3>?'
+whole "2:5:$later" 'use <npm-registry>'
+whole "2:5:$later 2:13:$unknown" 'use <pypi>, <pip2>'
+whole "" 'use <git>; use <git>; files { use <git> }; env { set GIT_PAGER "more" }'
+for set in coreutils fonts gcc git go java node npm pip python3 ssh; do
+	whole "" "use <$set>"
+	expect_status "cavec list <$set>" 0 "$cavec" list "<$set>"
+	expect "which names it" "$(grep -c '^files {' "$work/out")" = 1
+	# What a set grants may be missing anywhere, and is never written to.
+	"$cavec" dump "$work/x.bpf" | sed -n '/^    files/,/^    }/p' >"$work/set"
+	expect "<$set>: all of it is optional, and read or executed" -z \
+		"$(grep -vE '^ *(files \{|base system|(read|execute) optional "/[^"]*"|\})$' "$work/set")"
+done
+expect "cavec list names the sets" "$("$cavec" list | grep -c '^<')" = 11
+expect_status "a set that is none" 2 "$cavec" list '<nothing>'
+
+# --- expectations, each of which holds or does not
+holds() { whole "" "$1; expect { $2 }"; }
+fails() {
+	printf 'profile p {\n%s\nexpect {\n%s\n}\n}\n' "$1" "$2" >"$work/p.cave"
+	judge "does not hold: $1; $2" "4:1:$failed"
+}
+both() { # GRANTS EXPECTATION: it holds, and its opposite does not
+	holds "$1" "$2"
+	case $2 in
+	allow*) fails "$1" "deny ${2#allow }" ;;
+	*) fails "$1" "allow ${2#deny }" ;;
+	esac
+}
+both 'files { }' 'deny read "/etc/shadow"'
+both 'files { }' 'allow read "/etc/hosts"'
+both 'files { base none }' 'deny read "/etc/hosts"'
+both 'use <git>' 'allow execute "/usr/bin/git"'
+both 'use <git>' 'allow execute "/usr/lib/git-core/git-remote-https"'
+both 'use <git>' 'deny execute "/usr/bin/curl"'
+both 'use <git>' 'deny write "/usr/bin/git"'
+both 'files { read "/usr/bin/git" }' 'deny execute "/usr/bin/git"'
+both 'files { write workspace }' 'allow write workspace'
+both 'files { write workspace }' 'allow read workspace/x'
+both 'files { write workspace }' 'deny execute workspace'
+both 'files { write workspace; deny workspace/.git }' 'deny read workspace/.git/config'
+both 'files { write workspace; deny workspace/.git }' 'allow write workspace/src'
+fails 'files { write workspace; deny workspace/.git }' 'allow write workspace'
+fails 'files { write workspace; deny workspace/.git }' 'deny write workspace'
+fails 'files { read "/etc/ssl" }' 'deny read "/etc"'
+says '"/etc/ssl"'
+fails 'files { read "/opt/a" }' 'allow read "/opt"'
+both 'files { write tmp; read folder in; read home/a }' 'allow write tmp/x'
+both 'files { write tmp; read folder in; read home/a }' 'allow read folder in/x'
+both 'files { write tmp; read folder in; read home/a }' 'deny read folder out'
+both 'files { write tmp; read folder in; read home/a }' 'deny read home/b'
+both 'files { read "./lib" }' 'allow read ./lib/x'
+both 'env { pass FOO; set BAR "x" }' 'allow env FOO'
+both 'env { pass FOO; set BAR "x" }' 'allow env BAR'
+both 'env { pass FOO; set BAR "x" }' 'deny env BAZ'
+both 'files { write tmp }' 'allow env TMPDIR'
+both 'files { write workspace }' 'deny env TMPDIR'
+both 'files { }' 'allow env PATH'
+whole "2:18:$syntax" 'expect {   allow read }'
+whole "2:18:$syntax" 'expect {   allow read "/a" "/b" }'
+whole "2:23:$unknown" 'expect {   allow read workspac }'
+whole "2:18:$syntax" 'expect {   allow env A B }'
+printf 'filter f { allow read }\nexpect { allow read "/a" }\n' >"$work/p.cave"
+judge "a bare filter grants no files" "2:16:$syntax"
+
+# --- a write grant that covers what binds the tool
+mkdir -p "$work/proj/rules/inc" "$work/proj/data"
+cat >"$work/proj/rules/p.cave" <<END
+include "inc/more.cave"
+profile p { }
+END
+try_cover() {
+	echo "files { write $2 }" >"$work/proj/rules/inc/more.cave"
+	run "$cavec" "$work/proj/rules/p.cave" -o "$work/proj/out.bpf"
+	if [ "$1" = yes ]; then
+		expect "a write grant that covers: $3" "$status $(grep -c "$contradiction" "$work/err")" = '1 1'
+	else
+		expect "a write grant beside: $3" "$status" = 0
+	fi
+}
+try_cover no "\"$work/proj/data\"" 'another folder'
+try_cover yes "\"$work/proj/rules\"" 'the profile'
+try_cover yes "\"$work/proj/rules/inc\"" 'an include'
+try_cover yes "\"$work/proj/rules/inc/more.cave\"" 'the include itself'
+try_cover yes "\"$work/proj\"" 'the artefact'
+try_cover yes './rules' 'the profile, beside the artefact'
+try_cover no './data' 'the artefact'
+ln -s rules/inc "$work/proj/link"
+try_cover yes './link' 'an include, by a link'
