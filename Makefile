@@ -47,7 +47,7 @@ TABLES := syscalls_table syscalls_args syscalls_consts
 GEN := $(B)/gen/cave.tab.c $(B)/gen/cave.lex.c $(TABLES:%=$(B)/gen/%.h)
 CAVEC_SRC := $(filter-out bpf/loader.c,$(wildcard bpf/*.c)) $(wildcard compiler/*.c)
 CAVEC_OBJ := $(CAVEC_SRC:%.c=$(B)/%.o) $(B)/gen/cave.tab.o $(B)/gen/cave.lex.o
-CAVEC_LIB := -lbpf -lelf -ljansson -lz
+CAVEC_LIB := -ljansson
 STATIC := $(if $(SAN),,-static)
 
 $(B)/cavec: $(CAVEC_OBJ)
@@ -189,6 +189,7 @@ TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%) $(B)/examples/host
 TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
 
 $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
+$(B)/tests/unit/maps_test $(B)/tests/unit/egress_kernel_test: TEST_LIB := -lbpf -lelf -lz
 $(B)/tests/unit/rights_test: $(B)/runtime/rights.o
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
 	@echo "  LD    $@"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BTF through libbpf, and .BTF.ext by hand: the library has no writer for it.  Its layout is in
- * Documentation/bpf/btf.rst of the kernel.
+ * The .BTF and .BTF.ext sections, as Documentation/bpf/btf.rst of the kernel lays them out.  libbpf has a writer for
+ * the first, which takes longer than all the rest of an artefact.
  */
-#include <bpf/btf.h>
-#include <errno.h>
-#include <linux/btf.h>
-#include <stdlib.h>
-
+#include "compiler/btf_types.h"
 #include "compiler/object.h"
 
 /* .BTF.ext, version 1, without CO-RE relocations. */
@@ -21,19 +17,17 @@ struct ext_section {
 	__u32 name, n;
 };
 
+/* Offsets of strings by line id; 0 is not yet entered. */
 struct strings {
-	struct btf *btf;
+	struct btf_types *btf;
 	const struct sources *sources;
-	__u32 *file, *text; /* offsets by line id; 0 is not yet entered */
+	__u32 *file, *text;
 };
 
-static __u32 enter(struct btf *btf, const char *s, __u32 *slot)
+static __u32 enter(struct btf_types *btf, const char *s, __u32 *slot)
 {
-	if (!*slot) {
-		int offset = btf__add_str(btf, s);
-
-		*slot = offset > 0 ? (__u32)offset : 0;
-	}
+	if (!*slot)
+		*slot = btf_string(btf, s);
 	return *slot;
 }
 
@@ -69,10 +63,10 @@ static void put_lines(struct strings *s, const struct hook_program *p, __u32 sec
 	memcpy(out->data + at, &head, sizeof head);
 }
 
-static void put_function(__u32 section_name, int type, struct buffer *out)
+static void put_function(__u32 section_name, __u32 type, struct buffer *out)
 {
 	struct ext_section head = { section_name, 1 };
-	struct bpf_func_info record = { 0, (__u32)type };
+	struct bpf_func_info record = { 0, type };
 
 	buffer_add(out, &head, sizeof head);
 	buffer_add(out, &record, sizeof record);
@@ -95,18 +89,16 @@ static void put_ext(struct buffer *ext, const struct buffer *funcs, const struct
 }
 
 /* int function(void *ctx) */
-static int add_prototype(struct btf *btf)
+static uint32_t add_prototype(struct btf_types *btf)
 {
-	int number = btf__add_int(btf, "int", 4, BTF_INT_SIGNED);
-	int context = btf__add_ptr(btf, 0);
-	int prototype = btf__add_func_proto(btf, number);
+	uint32_t number = btf_int(btf, "int", 4, BTF_INT_SIGNED), context = btf_pointer(btf, 0);
+	uint32_t prototype = btf_prototype(btf, number);
 
-	if (number < 0 || context < 0 || prototype < 0 || btf__add_func_param(btf, "ctx", context))
-		return -1;
+	btf_parameter(btf, "ctx", context);
 	return prototype;
 }
 
-static const char *fill(struct arena *a, struct btf *btf, const struct object_parts *parts, struct buffer *ext)
+static void fill(struct arena *a, struct btf_types *btf, const struct object_parts *parts, struct buffer *ext)
 {
 	static const char *const sections[] = {
 #define X(symbol, section, prog_type, attach_type) section,
@@ -117,41 +109,27 @@ static const char *fill(struct arena *a, struct btf *btf, const struct object_pa
 	struct buffer funcs = { .arena = a }, lines = { .arena = a };
 	struct strings s = { btf, parts->sources, ARENA_ARRAY(a, parts->sources->nlines, __u32),
 			     ARENA_ARRAY(a, parts->sources->nlines, __u32) };
-	int prototype = add_prototype(btf);
+	uint32_t prototype = add_prototype(btf);
 
-	if (prototype < 0)
-		return "libbpf refuses a BTF prototype";
 	buffer_add(&funcs, &func_size, sizeof func_size);
 	buffer_add(&lines, &line_size, sizeof line_size);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++) {
-		int function = btf__add_func(btf, object_function(parts->hook[i].hook), BTF_FUNC_GLOBAL, prototype);
-		int name = btf__add_str(btf, sections[parts->hook[i].hook]);
+		uint32_t function = btf_function(btf, object_function(parts->hook[i].hook), prototype);
+		uint32_t name = btf_string(btf, sections[parts->hook[i].hook]);
 
-		if (function < 0 || name < 0)
-			return "libbpf refuses a BTF function";
-		put_function((__u32)name, function, &funcs);
-		put_lines(&s, &parts->hook[i], (__u32)name, &lines);
+		put_function(name, function, &funcs);
+		put_lines(&s, &parts->hook[i], name, &lines);
 	}
 	put_ext(ext, &funcs, &lines);
-	return parts->hook->maps ? btf_maps(btf, parts->hook->maps) : NULL;
+	if (parts->hook->maps)
+		btf_maps(btf, parts->hook->maps);
 }
 
-const char *btf_write(struct arena *a, const struct object_parts *parts, struct buffer *out, struct buffer *ext)
+void btf_write(struct arena *a, const struct object_parts *parts, struct buffer *out, struct buffer *ext)
 {
-	struct btf *btf = btf__new_empty();
-	const char *fault;
-	const void *raw;
-	__u32 size;
+	struct btf_types btf;
 
-	if (!btf)
-		return "libbpf cannot make BTF";
-	btf__set_endianness(btf, BTF_LITTLE_ENDIAN);
-	fault = fill(a, btf, parts, ext);
-	raw = fault ? NULL : btf__raw_data(btf, &size);
-	if (raw)
-		buffer_add(out, raw, size);
-	else if (!fault)
-		fault = "libbpf cannot write BTF";
-	btf__free(btf);
-	return fault;
+	btf_init(&btf, a);
+	fill(a, &btf, parts, ext);
+	btf_finish(&btf, out);
 }

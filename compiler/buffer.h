@@ -4,6 +4,7 @@
 #define CAVE_COMPILER_BUFFER_H
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bpf/arena.h"
@@ -14,7 +15,8 @@ struct buffer {
 	size_t n, cap;
 };
 
-static inline void buffer_add(struct buffer *b, const void *data, size_t n)
+/* Makes room for `n` bytes more. */
+static inline void buffer_reserve(struct buffer *b, size_t n)
 {
 	if (b->cap - b->n < n) {
 		size_t cap = b->cap * 2 > b->n + n ? b->cap * 2 : b->n + n + 256;
@@ -25,6 +27,11 @@ static inline void buffer_add(struct buffer *b, const void *data, size_t n)
 		b->data = bigger;
 		b->cap = cap;
 	}
+}
+
+static inline void buffer_add(struct buffer *b, const void *data, size_t n)
+{
+	buffer_reserve(b, n);
 	if (n)
 		memcpy(b->data + b->n, data, n);
 	b->n += n;
@@ -40,13 +47,25 @@ static inline void buffer_align(struct buffer *b, size_t alignment)
 
 __attribute__((format(printf, 2, 3))) static inline void buffer_printf(struct buffer *b, const char *format, ...)
 {
-	const char *s;
-	va_list ap;
+	va_list ap, again;
+	int n;
 
 	va_start(ap, format);
-	s = arena_vprintf(b->arena, format, ap);
+	va_copy(again, ap);
+	buffer_reserve(b, 64); /* mostly enough */
+	n = vsnprintf(b->data + b->n, b->cap - b->n, format, ap);
+	if (n > 0 && (size_t)n >= b->cap - b->n) {
+		buffer_reserve(b, (size_t)n + 1);
+		n = vsnprintf(b->data + b->n, b->cap - b->n, format, again);
+	}
+	va_end(again);
 	va_end(ap);
-	buffer_add(b, s, strlen(s));
+	b->n += n > 0 ? (size_t)n : 0;
+}
+
+static inline void buffer_text(struct buffer *b, const char *text)
+{
+	buffer_add(b, text, strlen(text));
 }
 
 #endif

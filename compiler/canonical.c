@@ -9,6 +9,8 @@
 #include "compiler/egress.h"
 #include "compiler/paths.h"
 
+enum { LINE_LENGTH = 90 };
+
 static const char *const protos[NET_PROTOS] = { "tcp", "udp" };
 
 static struct net_addr add_size(struct net_addr a, unsigned bits)
@@ -58,29 +60,57 @@ static void put_prefix(struct buffer *b, enum net_family family, struct net_addr
 		snprintf(text, sizeof text, "%x:%x:%x:%x:%x:%x:%x:%x", GROUP(a.hi, 3), GROUP(a.hi, 2),
 			 GROUP(a.hi, 1), GROUP(a.hi, 0), GROUP(a.lo, 3), GROUP(a.lo, 2), GROUP(a.lo, 1),
 			 GROUP(a.lo, 0));
-	buffer_printf(b, "%s", text);
+	buffer_text(b, text);
 	if (bits)
 		buffer_printf(b, "/%u", width - bits);
 }
 
-/* The fewest prefixes that make up an interval, and that may be named. */
-static void put_interval(struct buffer *b, enum net_family family, const struct net_interval *i, bool *first)
+/* The addresses of a rule, several to a line. */
+struct list {
+	struct buffer *to;
+	size_t line; /* where the line began */
+	bool first;
+};
+
+static void next_item(struct list *l)
 {
-	struct net_addr at = i->lo;
+	if (!l->first && l->to->n - l->line > LINE_LENGTH) {
+		l->line = l->to->n;
+		buffer_text(l->to, ",\n            ");
+	} else {
+		buffer_text(l->to, l->first ? " " : ", ");
+	}
+	l->first = false;
+}
 
-	for (;;) {
-		unsigned bits = zero_bits(at, family == NET_V4 ? 32 : 128);
-		struct net_addr last;
+/* The largest prefix that begins at `at`, ends by `hi` and may be named; its last address. */
+static unsigned largest_prefix(enum net_family family, struct net_addr at, struct net_addr hi, struct net_addr *last)
+{
+	unsigned bits = zero_bits(at, family == NET_V4 ? 32 : 128);
 
-		while (last = last_of(at, bits),
-		       net_addr_cmp(last, i->hi) > 0 || !egress_one_operand(family, at, last))
-			bits--;
-		buffer_printf(b, *first ? "            " : ",\n            ");
-		*first = false;
-		put_prefix(b, family, at, bits);
+	while (*last = last_of(at, bits), net_addr_cmp(*last, hi) > 0 || !egress_one_operand(family, at, *last))
+		bits--;
+	return bits;
+}
+
+/* An interval as a prefix, or as a range; in several prefixes if it may not be named as one. */
+static void put_interval(struct list *l, enum net_family family, const struct net_interval *i)
+{
+	struct net_addr at = i->lo, last;
+
+	for (;; at = add_size(last, 0)) {
+		unsigned bits = largest_prefix(family, at, i->hi, &last);
+
+		next_item(l);
+		if (net_addr_cmp(last, i->hi) < 0 && egress_one_operand(family, at, i->hi)) {
+			put_prefix(l->to, family, at, 0);
+			buffer_text(l->to, "-");
+			put_prefix(l->to, family, i->hi, 0);
+			return;
+		}
+		put_prefix(l->to, family, at, bits);
 		if (net_addr_cmp(last, i->hi) >= 0)
 			return;
-		at = add_size(last, 0);
 	}
 }
 
@@ -105,15 +135,14 @@ static bool is_everywhere(const struct net_cell *cell, uint32_t ports)
 	return cell->n && !cell->interval[0].lo.hi && !cell->interval[0].lo.lo && cell->interval[0].ports == ports;
 }
 
-static void put_destination(struct buffer *b, enum net_family family, const struct net_interval *i, bool everywhere,
-			    bool *first)
+static void put_destination(struct list *l, enum net_family family, const struct net_interval *i, bool everywhere)
 {
 	if (!everywhere) {
-		put_interval(b, family, i, first);
+		put_interval(l, family, i);
 		return;
 	}
-	buffer_printf(b, "%s            %s", *first ? "" : ",\n", family == NET_V4 ? "0.0.0.0" : "::");
-	*first = false;
+	next_item(l);
+	buffer_text(l->to, family == NET_V4 ? "0.0.0.0" : "::");
 }
 
 static int portset_order(const struct net_portset *a, const struct net_portset *b)
@@ -191,12 +220,12 @@ static void put_rules(struct buffer *b, const struct net_set *set, enum net_prot
 		qsort(part, n, sizeof *part, by_rule);
 	for (size_t i = 0; i < n;) {
 		uint32_t ports = part[i].interval->ports;
-		bool first = true;
+		struct list l = { b, b->n, true };
 
-		buffer_printf(b, "        %s %s {\n", listen ? "listen" : "allow", protos[proto]);
+		buffer_printf(b, "        %s %s {", listen ? "listen" : "allow", protos[proto]);
 		for (; i < n && part[i].interval->ports == ports; i++)
-			put_destination(b, part[i].family, part[i].interval, part[i].everywhere, &first);
-		buffer_printf(b, "\n        }");
+			put_destination(&l, part[i].family, part[i].interval, part[i].everywhere);
+		buffer_text(b, " }");
 		put_ports(b, &set->portset[ports]);
 	}
 }

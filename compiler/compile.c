@@ -118,7 +118,6 @@ static const char *assemble(struct compile *c, struct buffer *out)
 	};
 	struct artefact_error error;
 	struct artefact *view = arena_alloc(&c->arena, sizeof *view);
-	const char *fault;
 
 	canonical_text(&c->policy, &c->set, &parts.policy);
 	manifest_write(&c->policy, c->filter, parts.hook, &c->set.reach, &parts.manifest);
@@ -128,12 +127,11 @@ static const char *assemble(struct compile *c, struct buffer *out)
 			   ARTEFACT_MANIFEST_MAX);
 		return NULL;
 	}
-	fault = object_write(&c->arena, &parts, out);
-	if (!fault && !artefact_open(out->data, out->n, view, &error))
-		fault = arena_printf(&c->arena, "the artefact does not pass its own check: %s", error.text);
-	if (!fault)
-		grants_expect(&c->diags, &c->policy, view);
-	return fault;
+	object_write(&c->arena, &parts, out);
+	if (!artefact_open(out->data, out->n, view, &error))
+		return arena_printf(&c->arena, "the artefact does not pass its own check: %s", error.text);
+	grants_expect(&c->diags, &c->policy, view);
+	return NULL;
 }
 
 /* Relative grants are to the artefact's folder; an artefact elsewhere means other files. */

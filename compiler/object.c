@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "compiler/object.h"
 
-#include <fcntl.h>
-#include <libelf.h>
+#include <elf.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #ifndef R_BPF_64_64
 #define R_BPF_64_64 1 /* Documentation/bpf/llvm_reloc.rst */
@@ -136,12 +133,11 @@ static void add_references(struct layout *l, const struct hook_program *p, size_
 	}
 }
 
-static const char *add_programs(struct layout *l, const struct object_parts *parts)
+static void add_programs(struct layout *l, const struct object_parts *parts)
 {
 	static const char license[] = "Dual MIT/GPL";
 	struct buffer btf = { .arena = l->arena }, ext = { .arena = l->arena };
 	const size_t first = l->n;
-	const char *fault;
 
 	for (size_t i = 0; parts->hook && i < CAVE_HOOK_COUNT; i++) {
 		const struct hook_program *p = &parts->hook[i];
@@ -151,19 +147,16 @@ static const char *add_programs(struct layout *l, const struct object_parts *par
 			SHF_ALLOC | SHF_EXECINSTR;
 	}
 	if (!parts->hook)
-		return NULL;
+		return;
 	if (parts->hook->maps) {
 		add_maps(l, parts->hook->maps);
 		for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 			add_references(l, &parts->hook[i], first + i);
 	}
 	add(l, "license", SHT_PROGBITS, license, sizeof license)->flags = SHF_ALLOC | SHF_WRITE;
-	fault = btf_write(l->arena, parts, &btf, &ext);
-	if (fault)
-		return fault;
+	btf_write(l->arena, parts, &btf, &ext);
 	add(l, ".BTF", SHT_PROGBITS, btf.data, btf.n);
 	add(l, ".BTF.ext", SHT_PROGBITS, ext.data, ext.n);
-	return NULL;
 }
 
 static const char *filter_section(struct layout *l, int arch)
@@ -180,14 +173,14 @@ static void add_filters(struct layout *l, const struct object_parts *parts)
 	}
 }
 
-/* The lines of a filter as runs: how many instructions, and the index of their line. */
-static void add_line_runs(struct layout *l, const struct object_parts *parts, int arch)
+/* The lines of a filter as runs: how many instructions, and the index of their line in cave.lines. */
+static void add_line_runs(struct layout *l, const struct object_parts *parts, int arch, const uint32_t *index)
 {
 	const struct filter_program *f = &parts->filter[arch];
 	struct section *s = add(l, arena_printf(l->arena, "%s.lines", filter_section(l, arch)), SHT_PROGBITS, NULL, 0);
 
 	for (size_t i = 0, n; i < f->n; i += n) {
-		struct cave_line_run run = { 0, f->line[i] };
+		struct cave_line_run run = { 0, index[f->line[i]] };
 
 		for (n = 1; i + n < f->n && f->line[i + n] == f->line[i];)
 			n++;
@@ -196,19 +189,38 @@ static void add_line_runs(struct layout *l, const struct object_parts *parts, in
 	}
 }
 
-/* cave.lines: for each line its number as uint32_t, its file's name and its text, both with their NUL. */
+/* Marks the lines that a filter came from; entry 0, which is none, is always there. */
+static uint32_t *used_lines(struct layout *l, const struct object_parts *parts)
+{
+	uint32_t *used = ARENA_ARRAY(l->arena, parts->sources->nlines, uint32_t);
+
+	used[0] = 1;
+	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
+		for (size_t i = 0; i < parts->filter[arch].n; i++)
+			used[parts->filter[arch].line[i]] = 1;
+	return used;
+}
+
+/*
+ * cave.lines: for each line that a filter came from its number as uint32_t, its file's name and its text, both with
+ * their NUL.  Those of the egress programs are in .BTF.
+ */
 static void add_lines(struct layout *l, const struct object_parts *parts)
 {
-	const struct sources *s = parts->sources;
+	const struct source_line *line = parts->sources->line;
 	struct section *lines = add(l, "cave.lines", SHT_PROGBITS, NULL, 0);
+	uint32_t *index = used_lines(l, parts), n = 0;
 
-	for (size_t i = 0; i < s->nlines; i++) {
-		buffer_add(&lines->data, &s->line[i].number, sizeof s->line[i].number);
-		buffer_add(&lines->data, s->line[i].file, strlen(s->line[i].file) + 1);
-		buffer_add(&lines->data, s->line[i].text, strlen(s->line[i].text) + 1);
+	for (size_t i = 0; i < parts->sources->nlines; i++) {
+		if (!index[i])
+			continue;
+		index[i] = n++;
+		buffer_add(&lines->data, &line[i].number, sizeof line[i].number);
+		buffer_add(&lines->data, line[i].file, strlen(line[i].file) + 1);
+		buffer_add(&lines->data, line[i].text, strlen(line[i].text) + 1);
 	}
 	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
-		add_line_runs(l, parts, arch);
+		add_line_runs(l, parts, arch, index);
 }
 
 static struct artefact_section view(const struct section *s)
@@ -260,103 +272,76 @@ static void add_tables(struct layout *l)
 	add(l, "cave.digest", SHT_PROGBITS, digest, sizeof digest);
 }
 
-static size_t align(size_t n)
+/* --- the file --------------------------------------------------------------------------------- */
+
+/* Names of all sections into .shstrtab, and what can be said of each before its place is known. */
+static size_t name_sections(struct layout *l, Elf64_Shdr *header)
 {
-	return (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-}
+	size_t names = 0;
 
-/* Hands one section to the library at its place; returns the place after it. */
-static size_t place(Elf *elf, const struct section *s, Elf64_Word name, size_t at)
-{
-	Elf_Scn *scn = elf_newscn(elf);
-	Elf64_Shdr *header = scn ? elf64_getshdr(scn) : NULL;
-	Elf_Data *data = scn ? elf_newdata(scn) : NULL;
-
-	if (!header || !data)
-		return 0;
-	data->d_buf = s->data.data;
-	data->d_size = s->data.n;
-	data->d_align = ALIGNMENT;
-	data->d_type = ELF_T_BYTE;
-	data->d_version = EV_CURRENT;
-	header->sh_name = name;
-	header->sh_type = s->type;
-	header->sh_flags = s->flags;
-	header->sh_offset = at;
-	header->sh_size = s->data.n;
-	header->sh_link = s->link;
-	header->sh_info = s->info;
-	header->sh_addralign = ALIGNMENT;
-	header->sh_entsize = s->entsize;
-	return at + s->data.n;
-}
-
-/* Everything through libelf; the section headers stand right behind the ELF header, before all sections. */
-static const char *emit(struct layout *l, int fd)
-{
-	Elf *elf = elf_begin(fd, ELF_C_WRITE, NULL);
-	Elf64_Ehdr *header = elf ? elf64_newehdr(elf) : NULL;
-	struct section *names = NULL;
-	size_t at = sizeof(Elf64_Ehdr) + l->n * sizeof(Elf64_Shdr);
-	Elf64_Word name[MAX_SECTIONS];
-
-	if (!header)
-		return elf_errmsg(-1);
-	header->e_ident[EI_DATA] = ELFDATA2LSB;
-	header->e_type = ET_REL;
-	header->e_machine = EM_BPF;
-	header->e_version = EV_CURRENT;
-	header->e_shoff = sizeof *header;
-	elf_flagelf(elf, ELF_C_SET, ELF_F_LAYOUT);
 	for (size_t i = 1; i < l->n; i++) {
-		name[i] = add_string(&l->names, l->section[i].name);
-		if (strcmp(l->section[i].name, ".shstrtab") == 0) {
-			names = &l->section[i];
-			header->e_shstrndx = (Elf64_Half)i;
-		}
+		const struct section *s = &l->section[i];
+
+		header[i] = (Elf64_Shdr){
+			.sh_name = add_string(&l->names, s->name),
+			.sh_type = s->type,
+			.sh_flags = s->flags,
+			.sh_link = s->link,
+			.sh_info = s->info,
+			.sh_addralign = ALIGNMENT,
+			.sh_entsize = s->entsize,
+		};
+		if (strcmp(s->name, ".shstrtab") == 0)
+			names = i;
 	}
-	names->data = l->names;
-	for (size_t i = 1; i < l->n; i++)
-		if (!(at = place(elf, &l->section[i], name[i], align(at))))
-			return elf_errmsg(-1);
-	if (elf_update(elf, ELF_C_WRITE) < 0)
-		return elf_errmsg(-1);
-	elf_end(elf);
-	return NULL;
+	l->section[names].data = l->names;
+	return names;
 }
 
-/* Reads back what was written and fills in the digest over all bytes before it. */
-static const char *finish(int fd, struct buffer *out)
+/* The section headers stand right behind the ELF header, before all sections; the digest is filled in last. */
+static void emit(struct layout *l, struct buffer *out)
 {
-	off_t size = lseek(fd, 0, SEEK_END);
-	void *data;
+	Elf64_Shdr header[MAX_SECTIONS] = { { 0 } };
+	Elf64_Ehdr file = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_REL,
+		.e_machine = EM_BPF,
+		.e_version = EV_CURRENT,
+		.e_shoff = sizeof file,
+		.e_ehsize = sizeof file,
+		.e_shentsize = sizeof *header,
+		.e_shnum = (Elf64_Half)l->n,
+		.e_shstrndx = (Elf64_Half)name_sections(l, header),
+	};
+	size_t size = sizeof file + l->n * sizeof *header;
 
-	if (size < CAVE_DIGEST_SIZE)
-		return "the object file is too short";
-	data = arena_alloc(out->arena, (size_t)size);
-	if (pread(fd, data, (size_t)size, 0) != size)
-		return "cannot read the object file back";
-	out->data = data;
-	out->n = out->cap = (size_t)size;
+	for (size_t i = 1; i < l->n; i++) {
+		size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+		header[i].sh_offset = size;
+		header[i].sh_size = l->section[i].data.n;
+		size += l->section[i].data.n;
+	}
+	buffer_reserve(out, size);
+	buffer_add(out, &file, sizeof file);
+	buffer_add(out, header, l->n * sizeof *header);
+	for (size_t i = 1; i < l->n; i++) {
+		buffer_align(out, ALIGNMENT);
+		buffer_add(out, l->section[i].data.data, l->section[i].data.n);
+	}
 	sha256(out->data, out->n - CAVE_DIGEST_SIZE, (uint8_t *)out->data + out->n - CAVE_DIGEST_SIZE);
-	return NULL;
 }
 
-const char *object_write(struct arena *a, const struct object_parts *parts, struct buffer *out)
+void object_write(struct arena *a, const struct object_parts *parts, struct buffer *out)
 {
 	struct layout *l = arena_alloc(a, sizeof *l);
 	static const Elf64_Sym null_symbol;
-	const char *fault;
-	int fd;
 
 	l->arena = l->names.arena = l->symbols.arena = l->strings.arena = a;
 	l->n = 1;
 	add_string(&l->names, "");
 	add_string(&l->strings, "");
 	buffer_add(&l->symbols, &null_symbol, sizeof null_symbol);
-	fault = add_programs(l, parts);
-	if (fault)
-		return fault;
+	add_programs(l, parts);
 	add_filters(l, parts);
 	add_lines(l, parts);
 	add(l, "cave.policy", SHT_PROGBITS, parts->policy.data, parts->policy.n);
@@ -364,13 +349,5 @@ const char *object_write(struct arena *a, const struct object_parts *parts, stru
 	add_identity(l);
 	add_tables(l);
 
-	elf_version(EV_CURRENT);
-	fd = memfd_create("object", MFD_CLOEXEC);
-	if (fd < 0)
-		return "cannot create a memory file";
-	fault = emit(l, fd);
-	if (!fault)
-		fault = finish(fd, out);
-	close(fd);
-	return fault;
+	emit(l, out);
 }

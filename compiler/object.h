@@ -3,8 +3,6 @@
 #ifndef CAVE_COMPILER_OBJECT_H
 #define CAVE_COMPILER_OBJECT_H
 
-#include <bpf/btf.h>
-
 #include "bpf/program.h"
 #include "compiler/buffer.h"
 #include "compiler/source.h"
@@ -17,17 +15,15 @@ struct object_parts {
 	struct buffer manifest, policy;
 };
 
-/*
- * Writes the whole file to *out, in memory.  Returns NULL, or what a library refused (which only a lack of
- * memory or a fault of ours can bring about).
- */
-const char *object_write(struct arena *a, const struct object_parts *parts, struct buffer *out);
+/* Writes the whole file to *out, which is empty. */
+void object_write(struct arena *a, const struct object_parts *parts, struct buffer *out);
 
 /* The .BTF and .BTF.ext sections for the programs: one function each, and their line info. */
-const char *btf_write(struct arena *a, const struct object_parts *parts, struct buffer *btf, struct buffer *ext);
+void btf_write(struct arena *a, const struct object_parts *parts, struct buffer *btf, struct buffer *ext);
 
-/* BTF for the maps, as libbpf reads it; NULL, or what the library refused.  The size of a definition in .maps. */
-const char *btf_maps(struct btf *btf, const struct map_list *maps);
+/* BTF for the maps, as libbpf reads it.  The size of a definition in .maps. */
+struct btf_types;
+void btf_maps(struct btf_types *btf, const struct map_list *maps);
 size_t btf_map_size(void);
 
 /* The function and program name for a hook: "cave_connect4". */

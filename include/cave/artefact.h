@@ -10,7 +10,7 @@
  *                            maps, and which instructions of a program refer to a map
  *   license, .BTF, .BTF.ext  for libbpf, bpftool and the verifier's log
  *   cave.seccomp.ARCH        the syscall filter (struct sock_filter), unfinished: see "patches"
- *   cave.lines               source lines that instructions came from (for dump; not in the identity)
+ *   cave.lines               source lines that filters came from (for dump; not in the identity)
  *   cave.seccomp.ARCH.lines  where the filter's instructions came from: struct cave_line_run, in their order
  *   cave.policy              the canonical text of the resolved profile
  *   cave.manifest            everything the runtime needs, in the records below

@@ -248,12 +248,10 @@ static struct buffer write_object(struct arena *a, const struct hook_program *ho
 	struct object_parts parts = { .sources = &sources, .hook = hook, .filter = filters,
 				      .manifest = { .arena = a }, .policy = { .arena = a } };
 	struct buffer out = { .arena = a };
-	const char *fault;
 
 	buffer_add(&parts.policy, "profile maps {\n}\n", 17);
 	manifest_write(&policy, filters, hook, &(struct net_reach){ 0 }, &parts.manifest);
-	fault = object_write(a, &parts, &out);
-	check(!fault, "the object is written%s%s", fault ? ": " : "", fault ? fault : "");
+	object_write(a, &parts, &out);
 	return out;
 }
 
