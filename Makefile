@@ -204,7 +204,18 @@ $(B)/tests/tools/%: tests/tools/%.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $<
 
-$(B)/examples/host: examples/host.c $(B)/libcave.a
+# As caverun is built.
+$(B)/tests/tools/floor: tests/tools/floor.c
+	@mkdir -p $(@D)
+	@echo "  MUSL  $<"
+	$(Q)$(MUSL_CC) $(KERNEL_HEADERS) $(CPPFLAGS) -O2 -static -fno-stack-protector $(WARN) -o $@ $<
+
+# Programs that use the library.
+$(B)/examples/%: examples/%.c $(B)/libcave.a
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $< $(B)/libcave.a
+$(B)/tests/tools/host%: tests/tools/host%.c $(B)/libcave.a
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $< $(B)/libcave.a
