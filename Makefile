@@ -185,7 +185,7 @@ $(B)/cave-probe: $(PROBE_OBJ)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
 TOOL_SRC := $(wildcard tests/tools/*.c)
-TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%) $(B)/examples/host
+TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%) $(B)/tests/library/caverun $(B)/examples/host
 TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
 
 $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
@@ -203,6 +203,11 @@ $(B)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $<
+
+# In the place of caverun, for the same tests.
+$(B)/tests/library/caverun: $(B)/tests/tools/hostrun
+	@mkdir -p $(@D)
+	$(Q)ln -f $< $@
 
 # As caverun is built.
 $(B)/tests/tools/floor: tests/tools/floor.c

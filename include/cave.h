@@ -112,6 +112,11 @@ struct cave_options {
 			   * `user` it is always that user's of /etc/passwd. */
 	const struct cave_folder *folders; /* exactly those that the policy names; copied */
 	size_t nfolders;
+	unsigned flags; /* CAVE_PREPARE_* */
+};
+
+enum {
+	CAVE_PREPARE_ONCE = 1u << 0, /* one tool is started: nothing is kept that only later ones would use */
 };
 
 /*

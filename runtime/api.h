@@ -16,6 +16,8 @@ struct cave_prepared {
 	struct cave_options options; /* its strings are copies */
 	struct plan plan;
 	struct kept kept; /* of a policy that grants network */
+	_Atomic bool started;
+	_Atomic int spare; /* a ruleset for the next start, made while the last tool runs; -1: there is none */
 	bool fresh; /* the plan has been checked and not made: each tool makes its own */
 	bool has_spawner;
 	struct spawner spawner;

@@ -2,6 +2,7 @@
 /* cave.h: preparing. */
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/api.h"
 
@@ -57,6 +58,16 @@ static bool ask_host(const struct preparing *p, struct refusal *r)
 	return code == CAVE_OK || refuse(r, code, "%s", *why ? why : "the host does not accept the policy");
 }
 
+static void keep_namespaces(struct plan *plan)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	namespaces_keep(plan);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static bool find_kept(struct cave_prepared *p, struct refusal *r)
 {
 	struct egress_helper helper = { .path = p->options.loader, .tmpdir = p->options.tmpdir };
@@ -76,8 +87,11 @@ static bool prepare(void *of, struct refusal *r)
 	if (!take_options(p, r) || !plan_check(&prepared->plan, &prepared->options, r) || !ask_host(p, r))
 		return false;
 	prepared->fresh = plan_is_fresh(p->policy, &prepared->options);
+	prepared->plan.keep = !(prepared->options.flags & CAVE_PREPARE_ONCE);
 	if (!prepared->fresh && !plan_make(&prepared->plan, p->policy, &prepared->options, r))
 		return false;
+	if (!prepared->fresh && prepared->plan.keep)
+		keep_namespaces(&prepared->plan);
 	return find_kept(prepared, r);
 }
 
@@ -94,6 +108,7 @@ enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_option
 	}
 	plan_init(&p.prepared->plan, &p.prepared->memory, policy);
 	kept_init(&p.prepared->kept);
+	p.prepared->spare = -1;
 	ok = api_guard(&p.prepared->memory, prepare, &p, &r);
 	if (ok && spawner_init(&p.prepared->spawner))
 		ok = refuse(&r, CAVE_FAILED, "out of memory");
@@ -111,6 +126,8 @@ void cave_prepared_free(struct cave_prepared *prepared)
 		return;
 	if (prepared->has_spawner)
 		spawner_end(&prepared->spawner);
+	if (prepared->spare >= 0)
+		close(prepared->spare);
 	plan_close(&prepared->plan, NULL);
 	kept_release(&prepared->kept);
 	api_free(prepared);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -68,7 +69,48 @@ static bool find_plan(struct cave_tool *t, const struct plan **out, struct refus
 	*out = &t->own;
 	t->own.user = p->plan.user;
 	t->own.landlock_abi = p->plan.landlock_abi;
+	t->own.dumpable = p->plan.dumpable;
 	return plan_make(&t->own, p->policy, &p->options, r);
+}
+
+static int make_ruleset(const struct plan *plan)
+{
+	return ruleset_of(plan->files.rule, plan->files.nrules, plan->landlock_abi,
+			  plan->artefact.requires & CAVE_REQUIRE_EGRESS);
+}
+
+/* The plan's, if that is for this one start. */
+static bool find_ruleset(struct cave_tool *t, const struct plan *plan, struct refusal *r)
+{
+	int ruleset;
+
+	if (plan == &t->own)
+		return true;
+	if (!plan->keep)
+		return !atomic_exchange(&t->prepared->started, true) ||
+		       refuse(r, CAVE_FAILED, "it was prepared for one start (CAVE_PREPARE_ONCE)");
+	ruleset = atomic_exchange(&t->prepared->spare, -1);
+	if (ruleset < 0)
+		ruleset = make_ruleset(plan);
+	if (ruleset < 0)
+		return refuse_errno(r, CAVE_FAILED, -ruleset, "landlock_create_ruleset or landlock_add_rule");
+	t->run.ruleset = ruleset;
+	t->run.own_ruleset = true;
+	return true;
+}
+
+/* While the tool runs: what only its start needed is given back, and what the next needs is made. */
+static void make_ready(struct cave_prepared *p)
+{
+	int none = -1, ruleset;
+
+	if (!p->plan.keep)
+		files_close(&p->plan.files);
+	if (p->fresh || !p->plan.keep || atomic_load(&p->spare) >= 0)
+		return;
+	ruleset = make_ruleset(&p->plan);
+	if (ruleset >= 0 && !atomic_compare_exchange_strong(&p->spare, &none, ruleset))
+		close(ruleset);
 }
 
 /* Straight into the policy's group: nothing is kept for a single run. */
@@ -89,7 +131,7 @@ static bool prepare(void *of, struct refusal *r)
 	const struct plan *plan;
 
 	return api_take(&t->spawn, sizeof t->spawn, s->spawn, "struct cave_spawn", r) && find_plan(t, &plan, r) &&
-	       run_make(&t->memory, plan, &t->spawn, &t->run, r) && find_group(t, r);
+	       run_make(&t->memory, plan, &t->spawn, &t->run, r) && find_ruleset(t, plan, r) && find_group(t, r);
 }
 
 static void start(void *of)
@@ -139,10 +181,12 @@ enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spaw
 		return api_answer(ok, &r, error);
 	}
 	t->prepared = prepared;
-	t->run.null = t->into = t->process.pidfd = t->proc = -1;
+	t->run.null = t->run.ruleset = t->into = t->process.pidfd = t->proc = -1;
 	plan_init(&t->own, &t->memory, prepared->policy);
 	ok = api_guard(&t->memory, prepare, &s, &r) && start_tool(&s);
 	run_close(&t->run);
+	if (ok)
+		make_ready(prepared);
 	if (ok)
 		*out = t;
 	else

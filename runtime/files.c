@@ -41,28 +41,29 @@ int landlock_abi(void)
 
 static bool make_ruleset(struct preparation *p)
 {
-	int abi = p->request->landlock_abi;
 	bool network = p->request->artefact->requires & CAVE_REQUIRE_EGRESS;
-	struct ll_ruleset_attr attr = { .handled_access_fs = rights_handled(abi) };
-	size_t size = abi >= LL_ABI_SCOPE ? 24 : abi >= LL_ABI_NET ? 16 : 8;
 
-	if (abi >= LL_ABI_NET && !network)
-		attr.handled_access_net = LL_NET_BIND_TCP | LL_NET_CONNECT_TCP;
-	if (abi >= LL_ABI_SCOPE)
-		attr.scoped = LL_SCOPE_ABSTRACT_UNIX_SOCKET | LL_SCOPE_SIGNAL;
-	p->files->ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
-	if (p->files->ruleset < 0)
-		return refuse_errno(p->refusal, CAVE_FAILED, errno, "landlock_create_ruleset");
-	return true;
+	if (p->request->keep)
+		return true;
+	p->files->ruleset = ruleset_make(p->request->landlock_abi, network);
+	if (p->files->ruleset >= 0)
+		return true;
+	return refuse_errno(p->refusal, CAVE_FAILED, -p->files->ruleset, "landlock_create_ruleset");
 }
 
-static bool add_rule(struct preparation *p, const struct grant *g)
+/* Adds it at once or, to be added at each start, keeps it open. */
+static bool add_rule(struct preparation *p, struct grant *g)
 {
-	struct ll_path_beneath_attr attr = { .parent_fd = g->fd };
+	struct rule rule = { g->fd, rights_of(g->flags, g->st.st_mode, p->request->landlock_abi) };
+	int error = p->request->keep ? 0 : ruleset_add(p->files->ruleset, &rule);
 
-	attr.allowed_access = rights_of(g->flags, g->st.st_mode, p->request->landlock_abi);
-	if (syscall(SYS_landlock_add_rule, p->files->ruleset, LL_RULE_PATH_BENEATH, &attr, 0))
-		return refuse_errno(p->refusal, CAVE_FAILED, errno, "landlock_add_rule for %s", grant_shown(p, g));
+	if (error)
+		return refuse_errno(p->refusal, CAVE_FAILED, error, "landlock_add_rule for %s", grant_shown(p, g));
+	if (p->request->keep) {
+		p->files->rule[p->files->nrules++] = rule;
+		memory_let_go(p->memory, g->fd);
+		g->fd = -1;
+	}
 	return true;
 }
 
@@ -123,7 +124,7 @@ static bool judge_executable(struct preparation *p, const struct grant *g)
 	return add_executable(p, g);
 }
 
-static bool judge(struct preparation *p, const struct grant *g)
+static bool judge(struct preparation *p, struct grant *g)
 {
 	const char *own = own_place(p, g);
 	bool denied;
@@ -328,6 +329,8 @@ bool files_prepare(struct memory *m, const struct files_request *request, struct
 	p.executable = MEMORY_ARRAY(m, n + 1, struct executable);
 	p.granted = MEMORY_ARRAY(m, n + PROGRAM_SCRIPTS_MAX + 4, const char *);
 	out->own = MEMORY_ARRAY(m, n + 1, struct own_path);
+	if (request->keep)
+		out->rule = MEMORY_ARRAY(m, n + FILES_OF_PROGRAM, struct rule);
 	if (stat("/", &p.root))
 		return refuse_errno(r, CAVE_FAILED, errno, "/");
 	p.proc = stat("/proc", &proc) ? p.root.st_dev : proc.st_dev;
@@ -343,4 +346,6 @@ void files_close(struct files *f)
 	if (f->ruleset >= 0)
 		close(f->ruleset);
 	f->ruleset = -1;
+	while (f->nrules)
+		close(f->rule[--f->nrules].fd);
 }

@@ -15,6 +15,7 @@
 #include "runtime/memory.h"
 #include "runtime/program.h"
 #include "runtime/report.h"
+#include "runtime/ruleset.h"
 
 /* A mount that stays writable.  The child finds it again by its path, and must find this very file. */
 struct writable {
@@ -39,8 +40,12 @@ struct denied {
 	bool folder;
 };
 
+enum { FILES_OF_PROGRAM = PROGRAM_SCRIPTS_MAX + 3 }; /* itself, its loader, the scripts before it, --script */
+
 struct files {
-	int ruleset; /* all rules but those of own[] */
+	int ruleset; /* all rules but those of own[]; -1 where rule[] is kept in its place */
+	struct rule *rule;
+	size_t nrules;
 	struct writable *writable; /* parents before what lies in them */
 	size_t nwritable;
 	struct own_path *own;
@@ -57,6 +62,7 @@ struct files_request {
 	const struct program *program;
 	const char *script; /* absolute, or NULL */
 	int landlock_abi;
+	bool keep; /* for many starts */
 };
 
 /* Resolves every grant by descriptor.  *out is closed by files_close(), which after a failure does nothing. */

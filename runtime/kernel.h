@@ -72,11 +72,14 @@ struct k_open_how {
 };
 
 /* include/uapi/linux/stat.h; the number of the mount came with Linux 5.8. */
+#define K_STATX_INO 0x100u
 #define K_STATX_MNT_ID 0x1000u
 
 struct k_statx {
 	uint32_t mask;
-	uint8_t before[132];
+	uint8_t before[28];
+	uint64_t ino;
+	uint8_t between[96];
 	uint32_t device_major, device_minor;
 	uint64_t mount_id;
 	uint8_t after[104];

@@ -54,6 +54,7 @@ static enum cave_code prepare(const struct options *o, struct cave_policy *polic
 		.script = o->script,	.workspace = o->workspace, .tmpdir = getenv("TMPDIR"),
 		.directory = o->chdir,	.user = o->user,	   .config = o->config,
 		.home = getenv("HOME"), .folders = o->folder,	   .nfolders = o->nfolders,
+		.flags = CAVE_PREPARE_ONCE,
 	};
 
 	return cave_prepare(policy, &options, out, error);
@@ -134,7 +135,6 @@ int main(int argc, char **argv)
 		code = prepare(&options, policy, &prepared, &error);
 	if (!code)
 		code = run(&options, prepared, &mask, &status, &error);
-	cave_prepared_free(prepared);
-	cave_policy_free(policy);
+	/* What the library still holds goes with the process, and sooner. */
 	return code ? refused(&error) : wait_status(status);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -63,9 +64,10 @@ static bool canonical(struct memory *m, const char *what, const char *path, int 
 }
 
 /*
- * Where a write grant is put in place anew, the caller's own directory must be entered again by its path, or
- * the tool would stand on the read-only mount beneath.  One that / does not lead to (its mount was detached, or it
- * is another namespace's) is on a mount that stays writable: the kernel says "(unreachable)" in place of its root.
+ * Where a write grant is put in place anew, or the mounts are kept, the caller's own directory must be entered
+ * again by its path, or the tool would stand on the read-only mount beneath.  One that / does not lead to (its mount
+ * was detached, or it is another namespace's) is on a mount that stays writable: the kernel says "(unreachable)" in
+ * place of its root.
  */
 static bool find_cwd(struct plan *p, const struct cave_options *o, struct refusal *r)
 {
@@ -80,7 +82,7 @@ static bool find_cwd(struct plan *p, const struct cave_options *o, struct refusa
 	n = syscall(SYS_getcwd, cwd, sizeof cwd);
 	if (n > 0 && *cwd != '/')
 		return refuse(r, CAVE_FAILED, "/ does not lead to the current directory: name another with --chdir");
-	if (n > 0 && files_mount(&p->files))
+	if (n > 0 && (files_mount(&p->files) || p->keep))
 		p->cwd = memory_string(p->memory, cwd, (size_t)n);
 	return true;
 }
@@ -96,7 +98,8 @@ static bool find_files(struct plan *p, int artefact_fd, struct refusal *r)
 {
 	struct files_request request = { .artefact = &p->artefact, .artefact_fd = artefact_fd,
 					 .folders = &p->folders, .program = &p->program,
-					 .script = p->script, .landlock_abi = p->landlock_abi };
+					 .script = p->script, .landlock_abi = p->landlock_abi,
+					 .keep = p->keep };
 
 	return files_prepare(p->memory, &request, &p->files, r);
 }
@@ -104,7 +107,8 @@ static bool find_files(struct plan *p, int artefact_fd, struct refusal *r)
 void plan_init(struct plan *p, struct memory *m, const struct cave_policy *policy)
 {
 	*p = (struct plan){ .memory = m, .artefact = policy->artefact,
-			    .files = { .ruleset = -1 } };
+			    .files = { .ruleset = -1 }, .namespaces = { -1, -1 },
+			    .dumpable = prctl(PR_GET_DUMPABLE) };
 	folders_init(&p->folders);
 }
 
@@ -132,6 +136,7 @@ bool plan_make(struct plan *p, const struct cave_policy *policy, const struct ca
 
 bool plan_close(struct plan *p, struct refusal *r)
 {
+	namespaces_close(&p->namespaces);
 	files_close(&p->files);
 	return folders_close(&p->folders, r);
 }

@@ -10,6 +10,7 @@
 #include "runtime/files.h"
 #include "runtime/folders.h"
 #include "runtime/memory.h"
+#include "runtime/namespaces.h"
 #include "runtime/operator.h"
 #include "runtime/policy.h"
 #include "runtime/program.h"
@@ -21,11 +22,14 @@ struct plan {
 	struct artefact artefact;
 	struct operator_rules rules;
 	int landlock_abi;
+	int dumpable; /* PR_GET_DUMPABLE of the caller: a start may change it, and others start at the same time */
 	const struct user *user; /* NULL: stay who the caller is */
 	struct folders folders;
 	const char *script; /* canonical; NULL: there is none */
 	struct program program;
+	bool keep; /* it is for many starts */
 	struct files files;
+	struct namespaces namespaces;
 	const char *cwd; /* NULL: stay where the caller is */
 };
 

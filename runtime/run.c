@@ -48,7 +48,7 @@ bool run_make(struct memory *m, const struct plan *plan, const struct cave_spawn
 {
 	static char *const nothing[] = { NULL };
 
-	*out = (struct run){ .plan = plan, .null = -1 };
+	*out = (struct run){ .plan = plan, .null = -1, .ruleset = plan->files.ruleset };
 	if (!s->argv || !s->argv[0])
 		return refuse(r, CAVE_FAILED, "no argv");
 	if (!check_keep(s, r) || !find_descriptors(m, out, s, r))
@@ -67,4 +67,7 @@ void run_close(struct run *run)
 	if (run->null >= 0)
 		close(run->null);
 	run->null = -1;
+	if (run->own_ruleset && run->ruleset >= 0)
+		close(run->ruleset);
+	run->ruleset = -1;
 }

@@ -13,6 +13,8 @@ struct run {
 	const struct plan *plan;
 	char **argv, **env;
 	struct descriptors descriptors;
+	int ruleset; /* the child adds to it: for this start only */
+	bool own_ruleset; /* and not the plan's */
 	int null; /* /dev/null, where it stands for one of 0 to 2; else -1 */
 	sigset_t mask; /* the tool's */
 };

@@ -21,10 +21,12 @@
 
 enum { STACK = 16384 };
 
-static uint64_t clone_flags(enum child_mode mode)
+static uint64_t clone_flags(const struct plan *plan, enum child_mode mode)
 {
 	uint64_t flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | K_CLONE_CLEAR_SIGHAND;
 
+	if (plan->namespaces.mounts >= 0)
+		return flags;
 	flags |= mode != CHILD_PLAIN ? CLONE_NEWNS : 0;
 	return flags | (mode == CHILD_USERNS ? CLONE_NEWUSER : 0);
 }
@@ -33,7 +35,7 @@ static uint64_t clone_flags(enum child_mode mode)
 static bool try(struct child *c, int cgroup, void *stack, struct spawned *out)
 {
 	int pidfd = -1, status = 0;
-	struct k_clone_args args = { .flags = clone_flags(c->mode), .exit_signal = SIGCHLD,
+	struct k_clone_args args = { .flags = clone_flags(c->plan, c->mode), .exit_signal = SIGCHLD,
 				     .pidfd = (uintptr_t)&pidfd, .stack = (uintptr_t)stack,
 				     .stack_size = STACK };
 	long pid;
@@ -163,7 +165,10 @@ static bool start(struct child *c, int cgroup, void *stack, struct spawned *out,
 	return try(c, cgroup, stack, out) || failed(c, r);
 }
 
-/* A change of user in the child, which shares our memory, has made it undumpable: not what we asked for. */
+/*
+ * A change of user or of user namespace in the child, which shares our memory, has made it undumpable (commit_creds(),
+ * kernel/cred.c): not what we asked for.
+ */
 static void restore_dumpable(int dumpable)
 {
 	if (prctl(PR_GET_DUMPABLE) != dumpable)
@@ -188,13 +193,14 @@ static bool start_on_stack(struct child *c, int cgroup, struct spawned *out, str
 bool spawn(const struct run *run, int cgroup, struct spawned *out, struct refusal *r)
 {
 	const struct plan *plan = run->plan;
-	struct child c = { .plan = plan, .run = run, .mode = has_capability(CAP_SYS_ADMIN) ? CHILD_MOUNTS : CHILD_USERNS,
+	bool has_user = plan->namespaces.user >= 0;
+	bool privileged = plan->namespaces.mounts >= 0 ? !has_user : has_capability(CAP_SYS_ADMIN);
+	struct child c = { .plan = plan, .run = run, .mode = privileged ? CHILD_MOUNTS : CHILD_USERNS,
 			   .parent = getpid(), .uid = geteuid(), .gid = getegid() };
-	int dumpable = plan->user ? prctl(PR_GET_DUMPABLE) : 0;
 	bool ok;
 
 	ok = start_on_stack(&c, cgroup, out, r);
-	if (plan->user)
-		restore_dumpable(dumpable);
+	if (plan->user || has_user)
+		restore_dumpable(plan->dumpable);
 	return ok;
 }

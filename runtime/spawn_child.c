@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -79,7 +80,7 @@ static long map_ids(struct child *c)
 {
 	long error;
 
-	if (c->mode != CHILD_USERNS)
+	if (c->mode != CHILD_USERNS || c->plan->namespaces.mounts >= 0)
 		return 0;
 	error = write_file("/proc/self/setgroups", "deny", 4);
 	if (!error || error == -ENOENT)
@@ -138,13 +139,19 @@ static long attach_tree(const struct writable *w, int tree)
 	return error;
 }
 
+/* There is none, or one that is finished. */
+static bool makes_no_mounts(const struct child *c)
+{
+	return c->mode == CHILD_PLAIN || c->plan->namespaces.mounts >= 0;
+}
+
 /* While everything is writable still. */
 static long clone_trees(struct child *c)
 {
 	const struct files *f = &c->plan->files;
 	long error = 0;
 
-	for (size_t i = 0; i < f->nwritable && c->mode != CHILD_PLAIN && !error; i++)
+	for (size_t i = 0; i < f->nwritable && !makes_no_mounts(c) && !error; i++)
 		error = clone_tree(&f->writable[i], &c->tree[i]);
 	return error;
 }
@@ -155,7 +162,7 @@ static long clone_trees(struct child *c)
  */
 static long make_read_only(struct child *c)
 {
-	if (c->mode == CHILD_PLAIN)
+	if (makes_no_mounts(c))
 		return 0;
 	return set_attributes(AT_FDCWD, "/", 0, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID);
 }
@@ -173,7 +180,7 @@ static long attach_trees(struct child *c)
 	const struct files *f = &c->plan->files;
 	long error = 0;
 
-	for (size_t i = 0; i < f->nwritable && c->mode != CHILD_PLAIN && !error; i++)
+	for (size_t i = 0; i < f->nwritable && !makes_no_mounts(c) && !error; i++)
 		error = attach_tree(&f->writable[i], c->tree[i]);
 	return error;
 }
@@ -237,9 +244,18 @@ static long cover_denied(struct child *c)
 	const struct files *f = &c->plan->files;
 	long error = 0;
 
-	for (size_t i = 0; i < f->ndenied && c->mode != CHILD_PLAIN && !error; i++)
+	for (size_t i = 0; i < f->ndenied && !makes_no_mounts(c) && !error; i++)
 		error = cover_one(&f->denied[i]);
 	return error;
+}
+
+/* First of all: the user namespace gives the right to enter the other, which moves the root and the directory. */
+static long enter_namespaces(struct child *c)
+{
+	const struct namespaces *n = &c->plan->namespaces;
+	long error = n->user >= 0 ? SYS2(SYS_setns, n->user, CLONE_NEWUSER) : 0;
+
+	return error || n->mounts < 0 ? error : SYS2(SYS_setns, n->mounts, CLONE_NEWNS);
 }
 
 /* After the mounts: the directory from before them is on the read-only mount beneath. */
@@ -329,14 +345,14 @@ static long add_own_rules(struct child *c)
 	long error = 0;
 
 	for (size_t i = 0; i < f->nown && !error; i++)
-		error = add_own_rule(&f->own[i], f->ruleset);
+		error = add_own_rule(&f->own[i], c->run->ruleset);
 	return error;
 }
 
 /* After the mounts: a process under Landlock may not move any. */
 static long restrict_files(struct child *c)
 {
-	return SYS2(SYS_landlock_restrict_self, c->plan->files.ruleset, 0);
+	return SYS2(SYS_landlock_restrict_self, c->run->ruleset, 0);
 }
 
 /*
@@ -444,6 +460,7 @@ static const struct {
 	const char *name;
 	long (*run)(struct child *);
 } steps[] = {
+	{ "entering its namespaces", enter_namespaces },
 	{ spawn_step_ids, map_ids },
 	{ spawn_step_copy, clone_trees },
 	{ spawn_step_mounts, make_read_only },
@@ -476,5 +493,54 @@ void child_run(void *shared)
 	}
 	/* The filter may refuse even this; then the trap ends the process. */
 	SYS2(SYS_exit_group, STATUS_REFUSED, 0);
+	arch_trap();
+}
+
+/* --- mounts that are kept ------------------------------------------------------------------------- */
+
+static long root_of(struct k_statx *out)
+{
+	return SYS5(SYS_statx, AT_FDCWD, "/", 0, K_STATX_MNT_ID | K_STATX_INO, out);
+}
+
+/*
+ * setns() moves the root to that of the namespace: where the host's is another one (chroot(2)), a start that enters it
+ * would see more than the host.
+ */
+static long check_root(struct child *c)
+{
+	struct k_statx before, after;
+	long error = root_of(&before);
+
+	if (!error)
+		error = SYS2(SYS_setns, c->kept.mounts, CLONE_NEWNS);
+	if (!error)
+		error = root_of(&after);
+	if (error)
+		return error;
+	return before.mount_id == after.mount_id && before.ino == after.ino ? 0 : -EXDEV;
+}
+
+static long keep_namespaces(struct child *c)
+{
+	long fd = SYS4(SYS_openat, AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC, 0);
+
+	c->kept.mounts = fd < 0 ? -1 : (int)fd;
+	if (fd >= 0 && c->mode == CHILD_USERNS) {
+		fd = SYS4(SYS_openat, AT_FDCWD, "/proc/self/ns/user", O_RDONLY | O_CLOEXEC, 0);
+		c->kept.user = fd < 0 ? -1 : (int)fd;
+	}
+	return fd < 0 ? fd : check_root(c);
+}
+
+void child_keep(void *shared)
+{
+	static long (*const keep[])(struct child *) = { map_ids,	    clone_trees,  make_read_only,
+							attach_trees, cover_denied, keep_namespaces };
+	struct child *c = shared;
+
+	for (size_t i = 0; i < sizeof keep / sizeof *keep && !c->error; i++)
+		c->error = (int)-keep[i](c);
+	SYS2(SYS_exit_group, 0, 0);
 	arch_trap();
 }

@@ -29,6 +29,7 @@ struct child {
 	gid_t gid;
 	struct filter_values values;
 	struct sock_filter *insn; /* completed but for the child's own id */
+	struct namespaces kept; /* written by child_keep() */
 	int *tree; /* one per plan->files.writable */
 	const char *step; /* the one that was begun last */
 	int error; /* of that step; 0 if it did not fail */
@@ -41,5 +42,8 @@ extern const char spawn_step_execve[];
 
 /* Runs in the child; never returns. */
 void child_run(void *child);
+
+/* The same, up to the mounts: leaves their namespaces in child->kept, which is as it shares our descriptors. */
+void child_keep(void *child);
 
 #endif

@@ -15,7 +15,7 @@ build=$top/build
 cavec=$build/cavec
 # The other tests use these.
 # shellcheck disable=SC2034
-caverun=$build/caverun probe=$build/cave-probe python=/usr/bin/python3
+caverun=${CAVERUN:-$build/caverun} probe=$build/cave-probe python=/usr/bin/python3
 work=$(mktemp -d "${TMPDIR:-/tmp}/cave-test.XXXXXX")
 chmod 755 "$work"
 
