@@ -125,9 +125,12 @@ static bool check_elf_header(const struct artefact *a, struct artefact_error *er
 }
 
 /* Sections that are read as arrays of structures, and so must be aligned for them. */
+#define PROFILE_PREFIX "cave.profile."
+
 static bool is_array(const char *name)
 {
 	return !strcmp(name, "cave.manifest") || !strncmp(name, "cave.seccomp.", 13) ||
+	       !strncmp(name, PROFILE_PREFIX, strlen(PROFILE_PREFIX)) ||
 	       !strncmp(name, "cgroup", 6) || !strncmp(name, CAVE_MAP_TABLE_PREFIX, strlen(CAVE_MAP_TABLE_PREFIX));
 }
 
@@ -346,6 +349,8 @@ static bool is_variable(const char *s, size_t n)
 
 /* What the records of one manifest add up to. */
 struct tally {
+	size_t nested;
+	struct artefact_record profile; /* the last one */
 	size_t names, env, files, reaches, limits;
 	bool hook[CAVE_HOOK_COUNT];
 };
@@ -774,6 +779,47 @@ static bool read_reach(struct artefact *a, const struct artefact_record *r, size
 	return true;
 }
 
+/* Its section: the name that a record has, of `n` bytes. */
+static const struct artefact_section *nested_section(const struct artefact *a, const char *name, size_t n)
+{
+	for (size_t i = 0; i < a->nsections; i++) {
+		const char *own = a->section[i].name;
+
+		if (!strncmp(own, PROFILE_PREFIX, strlen(PROFILE_PREFIX)) && strlen(own) == strlen(PROFILE_PREFIX) + n &&
+		    !memcmp(own + strlen(PROFILE_PREFIX), name, n))
+			return &a->section[i];
+	}
+	return NULL;
+}
+
+/* Names ascend, as strings do. */
+static bool name_follows(const struct artefact_record *last, const struct artefact_record *r)
+{
+	size_t n, m;
+	const char *a = artefact_nested_name(last, &n), *b = artefact_nested_name(r, &m);
+	int order = memcmp(a, b, n < m ? n : m);
+
+	return order < 0 || (!order && n < m);
+}
+
+static bool check_profile(const struct artefact *a, const struct artefact_record *r, size_t at, struct tally *t,
+			  struct artefact_error *error)
+{
+	const char *name;
+	size_t n;
+
+	if (t->nested++ == ARTEFACT_NESTED_MAX)
+		return fail(error, "cave.manifest: more than %d nested profiles", ARTEFACT_NESTED_MAX);
+	if (r->flags || r->length <= CAVE_DIGEST_SIZE ||
+	    !is_text(r->payload + CAVE_DIGEST_SIZE, r->length - CAVE_DIGEST_SIZE, ARTEFACT_NAME_MAX))
+		return fail(error, "cave.manifest: the record at %zu is no nested profile", at);
+	if (t->nested > 1 && !name_follows(&t->profile, r))
+		return fail(error, "cave.manifest: the nested profile at %zu is out of order, or twice", at);
+	t->profile = *r;
+	name = artefact_nested_name(r, &n);
+	return nested_section(a, name, n) || fail(error, "there is no section for the nested profile at %zu", at);
+}
+
 static bool check_record(struct artefact *a, const struct artefact_record *r, size_t at,
 			 struct tally *t, struct artefact_error *error)
 {
@@ -797,6 +843,8 @@ static bool check_record(struct artefact *a, const struct artefact_record *r, si
 		return read_resolver(a, r, at, error);
 	case CAVE_RECORD_MAP:
 		return check_map_record(a, r, at, error);
+	case CAVE_RECORD_PROFILE:
+		return check_profile(a, r, at, t, error);
 	case CAVE_RECORD_REACH:
 		return read_reach(a, r, at, t, error);
 	case CAVE_RECORD_LIMITS:
@@ -931,5 +979,46 @@ bool artefact_open(const void *data, size_t size, struct artefact *out, struct a
 	    !require_sections(&a, error) || !read_manifest(&a, error) || !check_identity(&a, error))
 		return false;
 	*out = a;
+	return true;
+}
+
+/* The record of that name; false if there is none. */
+static bool find_nested(const struct artefact *a, const char *name, struct artefact_record *out)
+{
+	size_t at = 0, n;
+
+	while (artefact_next(a, &at, out)) {
+		const char *own;
+
+		if (out->type != CAVE_RECORD_PROFILE)
+			continue;
+		own = artefact_nested_name(out, &n);
+		if (strlen(name) == n && !memcmp(own, name, n))
+			return true;
+	}
+	return false;
+}
+
+bool artefact_nested(const struct artefact *a, const char *name, struct artefact *out, struct artefact_error *error)
+{
+	const struct artefact_section *s;
+	struct artefact_record r, inner;
+	struct artefact view;
+	size_t at = 0;
+
+	if (!find_nested(a, name, &r)) {
+		error->text[0] = '\0';
+		return false;
+	}
+	s = nested_section(a, name, strlen(name));
+	if (!artefact_open(s->data, s->size, &view, error))
+		return false;
+	if (memcmp(view.identity, r.payload, CAVE_DIGEST_SIZE))
+		return fail(error, "its nested profile is not the one that it names");
+	while (artefact_next(&view, &at, &inner))
+		if (inner.type == CAVE_RECORD_PROFILE)
+			return fail(error, "its nested profile has nested ones");
+	view.around = a->identity;
+	*out = view;
 	return true;
 }

@@ -30,6 +30,7 @@ enum {
 	ARTEFACT_FILES_MAX = 4096,
 	ARTEFACT_SLOT_MAX = 64, /* bytes, of the name of a folder slot */
 	ARTEFACT_PROGRAM_MAX = 1000000, /* instructions */
+	ARTEFACT_NESTED_MAX = 16, /* profiles in one artefact */
 	ARTEFACT_MAP_KEY_MAX = 64, /* bytes */
 	ARTEFACT_MAP_VALUE_MAX = 4 << 20, /* bytes; what kernels before 5.16 allocate at most (KMALLOC_MAX_SIZE) */
 	ARTEFACT_MAP_ENTRIES_MAX = 1 << 20,
@@ -83,6 +84,7 @@ struct artefact {
 	size_t size;
 	unsigned requires; /* CAVE_REQUIRE_* */
 	const uint8_t *identity; /* CAVE_DIGEST_SIZE bytes, recomputed and equal */
+	const uint8_t *around; /* identity of the artefact that this one is nested in; NULL: in none */
 	struct artefact_section manifest, policy;
 	struct artefact_filter filter[ARTEFACT_ARCHES];
 	const struct cave_resolver_patch *resolver; /* where name servers go; of EGRESS only */
@@ -109,6 +111,19 @@ struct artefact_error {
  * and *out untouched, if anything is not as the format says.  Allocates nothing.
  */
 bool artefact_open(const void *data, size_t size, struct artefact *out, struct artefact_error *error);
+
+/*
+ * The profile of that name that is nested in `a`: checked as a whole artefact, and against the identity that `a` has
+ * for it.  Returns false with *error set, and *out untouched; without a text if there is no such profile.
+ */
+bool artefact_nested(const struct artefact *a, const char *name, struct artefact *out, struct artefact_error *error);
+
+/* The name in a record of a nested profile, of *n bytes. */
+static inline const char *artefact_nested_name(const struct artefact_record *r, size_t *n)
+{
+	*n = r->length - CAVE_DIGEST_SIZE;
+	return r->payload + CAVE_DIGEST_SIZE;
+}
 
 /* True if the `n` bytes are the name of a folder slot: letters, digits, dashes and underscores. */
 bool artefact_slot_valid(const char *s, size_t n);

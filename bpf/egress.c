@@ -14,16 +14,6 @@ static void (*const generator[CAVE_HOOK_COUNT])(struct hook_gen *g) = {
 	[CAVE_HOOK_INGRESS] = gen_ingress,
 };
 
-static struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES])
-{
-	return (struct judge){
-		.cell = cell,
-		.yes = g->allow,
-		.no = g->deny,
-		.ports = ARENA_ARRAY(g->s.arena, g->set->nportsets + 1, struct ports_block),
-	};
-}
-
 static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_hook hook,
 			  struct hook_program *out, struct gen_error *error)
 {
@@ -35,12 +25,13 @@ static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_
 	g.peer = make_judge(&g, set->cell);
 	g.peer.resolver = set->resolver;
 	g.local = make_judge(&g, set->local);
+	make_settle(&g);
 	/* Where nothing is reached nothing is asked: the kernel takes no code that cannot be run. */
 	if (!net_set_empty(set))
 		generator[hook](&g);
-	if (hook != CAVE_HOOK_EGRESS)
-		emit_port_blocks(&g, &g.peer);
+	emit_port_blocks(&g, &g.peer);
 	emit_port_blocks(&g, &g.local);
+	emit_settle(&g);
 	if (asm_is_used(&g.s, g.allow)) {
 		asm_place(&g.s, g.allow);
 		asm_return(&g.s, 1);

@@ -101,15 +101,78 @@ static void accepted6(struct hook_gen *g)
 	judge6(g, &g->local);
 }
 
+/* The peer of an IPv4 packet whose own end is granted: its socket's, or whom a listening socket answers. */
+static void load_guest4(struct hook_gen *g)
+{
+	asm_label inet = asm_new_label(&g->s), answer = asm_new_label(&g->s), known = asm_new_label(&g->s);
+
+	asm_load(&g->s, BPF_W, PORT, CTX, SKB(remote_port));
+	asm_host_order(&g->s, PORT, 32);
+	jump_if(g, BPF_JEQ, PORT, 0, answer);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET, inet);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, (int16_t)(SKB(remote_ip6) + 12));
+	asm_goto(&g->s, known);
+	asm_place(&g->s, inet);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
+	asm_goto(&g->s, known);
+	asm_place(&g->s, answer);
+	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, HEADER + 22);
+	asm_host_order(&g->s, PORT, 16);
+	asm_place(&g->s, known);
+	asm_host_order(&g->s, ADDR4, 32);
+}
+
+static void load_guest6(struct hook_gen *g)
+{
+	asm_label answer = asm_new_label(&g->s), known = asm_new_label(&g->s);
+
+	asm_load(&g->s, BPF_W, PORT, CTX, SKB(remote_port));
+	asm_host_order(&g->s, PORT, 32);
+	jump_if(g, BPF_JEQ, PORT, 0, answer);
+	load_words(g, SKB(remote_ip6));
+	asm_goto(&g->s, known);
+	asm_place(&g->s, answer);
+	for (int w = 0; w < 4; w++)
+		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(REST + 4 * w));
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, REST + 18);
+	asm_host_order(&g->s, PORT, 16);
+	asm_place(&g->s, known);
+	for (int w = 0; w < 4; w++)
+		asm_host_order(&g->s, addr6_reg[w], 32);
+}
+
+/* Anybody may have come in who is not denied. */
+static void judge_guest(struct hook_gen *g)
+{
+	asm_label six = asm_new_label(&g->s);
+
+	if (!denies(g))
+		return;
+	emit_port_blocks(g, &g->local);
+	asm_place(&g->s, g->local.yes);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
+	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
+	load_guest4(g);
+	asm_goto(&g->s, g->settle[NET_V4]);
+	asm_place(&g->s, six);
+	load_guest6(g);
+	asm_goto(&g->s, g->settle[NET_V6]);
+}
+
 /*
  * A TCP packet whose socket has a peer that is not granted, or none: of a connection that came in,
  * or of the listening socket that answers one.  Its own end must be granted, and both ends of the
- * socket be of the packet's family.  Only what came in has such a peer, connect() being judged.
+ * socket be of the packet's family.  Only what came in has such a peer, connect() being judged.  What is
+ * denied all the same is not sent.
  */
 void judge_accepted(struct hook_gen *g)
 {
 	asm_label six = asm_new_label(&g->s);
 
+	if (denies(g))
+		g->local.yes = asm_new_label(&g->s);
 	asm_place(&g->s, g->peer.no);
 	jump_if(g, BPF_JNE, PROTO, IPPROTO_TCP, g->deny);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
@@ -117,4 +180,5 @@ void judge_accepted(struct hook_gen *g)
 	accepted4(g);
 	asm_place(&g->s, six);
 	accepted6(g);
+	judge_guest(g);
 }

@@ -16,9 +16,9 @@ static void judge_own_endpoint(struct hook_gen *g, uint32_t header)
 		judge4(g, &g->local);
 		return;
 	}
-	load_bytes(g, 24, HEADER, 16);
+	load_bytes(g, 24, REST, 16);
 	for (int w = 0; w < 4; w++)
-		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 4 * w));
+		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(REST + 4 * w));
 	asm_set(&g->s, PROTO, IPPROTO_TCP);
 	judge6(g, &g->local);
 }
@@ -40,6 +40,34 @@ static void judge_syn(struct hook_gen *g, uint32_t header)
 		return;
 	asm_place(&g->s, syn);
 	judge_own_endpoint(g, header);
+}
+
+/* Whoever comes in at a granted endpoint, unless it is denied. */
+static void judge_visitor(struct hook_gen *g)
+{
+	asm_label six = asm_new_label(&g->s);
+
+	emit_port_blocks(g, &g->local);
+	asm_place(&g->s, g->local.yes);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
+	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
+	load_bytes(g, 20, EXTRA, 2);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
+	asm_host_order(&g->s, PORT, 16);
+	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
+	asm_host_order(&g->s, ADDR4, 32);
+	asm_set(&g->s, PROTO, IPPROTO_TCP);
+	asm_goto(&g->s, g->settle[NET_V4]);
+	asm_place(&g->s, six);
+	load_bytes(g, 40, EXTRA, 2);
+	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
+	asm_host_order(&g->s, PORT, 16);
+	for (int w = 0; w < 4; w++) {
+		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 8 + 4 * w));
+		asm_host_order(&g->s, addr6_reg[w], 32);
+	}
+	asm_set(&g->s, PROTO, IPPROTO_TCP);
+	asm_goto(&g->s, g->settle[NET_V6]);
 }
 
 static void load_source_port(struct hook_gen *g, uint32_t header)
@@ -69,7 +97,10 @@ static void split_protocols(struct hook_gen *g, uint32_t header)
 void gen_ingress(struct hook_gen *g)
 {
 	asm_label six = asm_new_label(&g->s);
+	bool asked = grants(&g->local, NET_TCP) && denies(g);
 
+	if (asked)
+		g->local.yes = asm_new_label(&g->s);
 	load_header(g, six);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 9);
 	split_protocols(g, 20);
@@ -86,4 +117,6 @@ void gen_ingress(struct hook_gen *g)
 	for (int w = 0; w < 4; w++)
 		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 8 + 4 * w));
 	judge6(g, &g->peer);
+	if (asked)
+		judge_visitor(g);
 }

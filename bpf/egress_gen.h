@@ -2,7 +2,8 @@
 /*
  * Inside the generator of the egress programs: what its parts share.  egress.c makes the programs,
  * egress_judge.c decides on a destination, egress_call.c has the hooks of calls, egress_leave.c and
- * egress_accepted.c that of packets that leave, egress_arrive.c that of packets that arrive.
+ * egress_accepted.c that of packets that leave, egress_arrive.c that of packets that arrive, egress_shut.c
+ * has what is denied all the same.
  *
  * Registers: R6 the context, R7 the port, R8 an IPv4 address, R2-R5 an IPv6 address, R0 the
  * protocol; all numbers in host order once judged.  The artefact is for little-endian machines, so
@@ -59,6 +60,8 @@ struct hook_gen {
 	bool proto[NET_PROTOS]; /* those that this hook judges */
 	asm_label allow, deny;
 	struct judge peer, local; /* destinations; endpoints of one's own */
+	struct judge shut[NET_FAMILIES]; /* what is denied of peers that are not granted by their address */
+	asm_label settle[NET_FAMILIES]; /* to be let through unless it is denied; in host order */
 };
 
 #define SOCK_ADDR(field) ((int16_t)offsetof(struct bpf_sock_addr, field))
@@ -69,6 +72,12 @@ struct hook_gen {
 /* Whether anything is granted by the protocol: as a peer, or in either role. */
 bool grants(const struct judge *j, int proto);
 bool uses(const struct hook_gen *g, int proto);
+
+/* A judge of what the cells hold: let through, the rest refused. */
+struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES]);
+
+/* Whether anything is denied that peers who come in, or name servers, could be. */
+bool denies(const struct hook_gen *g);
 
 /* A JMP32 comparison with a constant. */
 void jump_if(struct hook_gen *g, uint8_t op, uint8_t reg, uint32_t imm, asm_label to);
@@ -94,13 +103,20 @@ void require_mapped(struct hook_gen *g, asm_label native);
 void judge4(struct hook_gen *g, const struct judge *j);
 void judge6(struct hook_gen *g, const struct judge *j);
 
+/* The same for an address in host order. */
+void judge_host(struct hook_gen *g, const struct judge *j, enum net_family family);
+
 /*
  * Judges the address in R2-R5, in network order: as IPv4 if it is mapped.  With `field`, the
  * unspecified address is replaced by loopback there, as the kernel would do after the hook.
  */
 void judge_words(struct hook_gen *g, const struct judge *j, int16_t field);
 
-/* One block for every set of ports that some address led to. */
+/* The code at `settle`: the last to be emitted but for the answers. */
+void make_settle(struct hook_gen *g);
+void emit_settle(struct hook_gen *g);
+
+/* One block for every set of ports that some address has led to since the last time. */
 void emit_port_blocks(struct hook_gen *g, const struct judge *j);
 
 /* --- the hooks ------------------------------------------------------------ */

@@ -29,6 +29,16 @@ void load_words(struct hook_gen *g, int16_t field)
 		asm_load(&g->s, BPF_W, addr6_reg[w], CTX, (int16_t)(field + 4 * w));
 }
 
+struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES])
+{
+	return (struct judge){
+		.cell = cell,
+		.yes = g->allow,
+		.no = g->deny,
+		.ports = ARENA_ARRAY(g->s.arena, g->set->nportsets + 1, struct ports_block),
+	};
+}
+
 bool grants(const struct judge *j, int proto)
 {
 	return j->cell[proto][NET_V4].n || j->cell[proto][NET_V6].n || j->resolver;
@@ -140,24 +150,24 @@ void compare_resolver(struct hook_gen *g, uint32_t slot, uint32_t field, uint8_t
 	asm_jump(&g->s, (uint8_t)(BPF_JMP32 | op | BPF_K), reg, port ? CAVE_RESOLVER_UNSET : 0, to);
 }
 
-static void judge_slot(struct hook_gen *g, const struct judge *j, enum net_family family, uint32_t slot)
+static void judge_slot(struct hook_gen *g, enum net_family family, uint32_t slot)
 {
 	asm_label next = asm_new_label(&g->s);
 
 	if (family == NET_V4) {
 		compare_resolver(g, slot, CAVE_RESOLVER_PORT4, BPF_JNE, PORT, next);
-		compare_resolver(g, slot, CAVE_RESOLVER_ADDRESS4, BPF_JEQ, ADDR4, j->yes);
+		compare_resolver(g, slot, CAVE_RESOLVER_ADDRESS4, BPF_JEQ, ADDR4, g->settle[family]);
 	} else {
 		compare_resolver(g, slot, CAVE_RESOLVER_PORT6, BPF_JNE, PORT, next);
 		for (uint32_t w = 0; w < 3; w++)
 			compare_resolver(g, slot, CAVE_RESOLVER_WORD6 + w, BPF_JNE, addr6_reg[w], next);
-		compare_resolver(g, slot, CAVE_RESOLVER_WORD6 + 3, BPF_JEQ, addr6_reg[3], j->yes);
+		compare_resolver(g, slot, CAVE_RESOLVER_WORD6 + 3, BPF_JEQ, addr6_reg[3], g->settle[family]);
 	}
 	asm_place(&g->s, next);
 }
 
 /* The host's name servers, by TCP and UDP. */
-static void judge_resolver(struct hook_gen *g, const struct judge *j, enum net_family family)
+static void judge_resolver(struct hook_gen *g, enum net_family family)
 {
 	asm_label ours = asm_new_label(&g->s), others = asm_new_label(&g->s);
 	line_id outer = g->s.current;
@@ -168,7 +178,7 @@ static void judge_resolver(struct hook_gen *g, const struct judge *j, enum net_f
 	asm_jump(&g->s, BPF_JMP32 | BPF_JNE | BPF_K, PROTO, IPPROTO_UDP, others);
 	asm_place(&g->s, ours);
 	for (uint32_t slot = 0; slot < CAVE_RESOLVERS; slot++)
-		judge_slot(g, j, family, slot);
+		judge_slot(g, family, slot);
 	asm_place(&g->s, others);
 	g->s.current = outer;
 }
@@ -179,7 +189,7 @@ static void judge_resolver(struct hook_gen *g, const struct judge *j, enum net_f
  * The address in registers is judged by the protocol in PROTO; one tree does for both if they reach
  * the same.
  */
-static void judge(struct hook_gen *g, const struct judge *j, enum net_family family)
+void judge_host(struct hook_gen *g, const struct judge *j, enum net_family family)
 {
 	static const uint32_t number[NET_PROTOS] = { IPPROTO_TCP, IPPROTO_UDP };
 	asm_label shared = asm_new_label(&g->s);
@@ -187,7 +197,7 @@ static void judge(struct hook_gen *g, const struct judge *j, enum net_family fam
 		     same_cell(&j->cell[NET_TCP][family], &j->cell[NET_UDP][family]);
 
 	if (j->resolver)
-		judge_resolver(g, j, family);
+		judge_resolver(g, family);
 	if (share)
 		asm_jump(&g->s, BPF_JMP32 | BPF_JEQ | BPF_K, PROTO, IPPROTO_TCP, shared);
 	for (int proto = share ? NET_UDP : NET_TCP; proto < NET_PROTOS; proto++) {
@@ -208,14 +218,14 @@ static void judge(struct hook_gen *g, const struct judge *j, enum net_family fam
 void judge4(struct hook_gen *g, const struct judge *j)
 {
 	asm_host_order(&g->s, ADDR4, 32);
-	judge(g, j, NET_V4);
+	judge_host(g, j, NET_V4);
 }
 
 void judge6(struct hook_gen *g, const struct judge *j)
 {
 	for (int w = 0; w < 4; w++)
 		asm_host_order(&g->s, addr6_reg[w], 32);
-	judge(g, j, NET_V6);
+	judge_host(g, j, NET_V6);
 }
 
 /*
@@ -276,5 +286,6 @@ void emit_port_blocks(struct hook_gen *g, const struct judge *j)
 			continue;
 		asm_place(&g->s, j->ports[i].label);
 		emit_ports(g, j, &g->set->portset[i], j->ports[i].line);
+		j->ports[i].used = false;
 	}
 }

@@ -57,6 +57,11 @@ struct net_reach {
 struct net_set {
 	struct net_cell cell[NET_PROTOS][NET_FAMILIES];
 	struct net_cell local[NET_PROTOS][NET_FAMILIES]; /* of one's own: where peers may come in */
+	/*
+	 * What is denied, where it is not merely absent from `cell`: of peers that come in, and of name servers, that
+	 * is port 53.  Empty for a protocol that has neither.
+	 */
+	struct net_cell shut[NET_PROTOS][NET_FAMILIES];
 	const struct net_portset *portset; /* no two equal */
 	size_t nportsets;
 	bool resolver; /* and the host's name servers, which are known when the tool starts */

@@ -70,6 +70,7 @@ struct list {
 	struct buffer *to;
 	size_t line; /* where the line began */
 	bool first;
+	bool deny; /* any range may be named */
 };
 
 static void next_item(struct list *l)
@@ -83,12 +84,18 @@ static void next_item(struct list *l)
 	l->first = false;
 }
 
+static bool may_be_named(const struct list *l, enum net_family family, struct net_addr lo, struct net_addr hi)
+{
+	return l->deny || egress_one_operand(family, lo, hi);
+}
+
 /* The largest prefix that begins at `at`, ends by `hi` and may be named; its last address. */
-static unsigned largest_prefix(enum net_family family, struct net_addr at, struct net_addr hi, struct net_addr *last)
+static unsigned largest_prefix(const struct list *l, enum net_family family, struct net_addr at, struct net_addr hi,
+			       struct net_addr *last)
 {
 	unsigned bits = zero_bits(at, family == NET_V4 ? 32 : 128);
 
-	while (*last = last_of(at, bits), net_addr_cmp(*last, hi) > 0 || !egress_one_operand(family, at, *last))
+	while (*last = last_of(at, bits), net_addr_cmp(*last, hi) > 0 || !may_be_named(l, family, at, *last))
 		bits--;
 	return bits;
 }
@@ -99,10 +106,10 @@ static void put_interval(struct list *l, enum net_family family, const struct ne
 	struct net_addr at = i->lo, last;
 
 	for (;; at = add_size(last, 0)) {
-		unsigned bits = largest_prefix(family, at, i->hi, &last);
+		unsigned bits = largest_prefix(l, family, at, i->hi, &last);
 
 		next_item(l);
-		if (net_addr_cmp(last, i->hi) < 0 && egress_one_operand(family, at, i->hi)) {
+		if (net_addr_cmp(last, i->hi) < 0 && may_be_named(l, family, at, i->hi)) {
 			put_prefix(l->to, family, at, 0);
 			buffer_text(l->to, "-");
 			put_prefix(l->to, family, i->hi, 0);
@@ -198,14 +205,15 @@ static int by_rule(const void *x, const void *y)
 }
 
 /* One rule per set of ports: its addresses, IPv4 first. */
-static void put_rules(struct buffer *b, const struct net_set *set, enum net_proto proto, bool listen,
-		      const uint32_t *rank)
+static void put_rules(struct buffer *b, const struct net_set *set, const char *verb, int proto,
+		      const struct net_cell *cells, const uint32_t *rank)
 {
+	bool listen = cells == set->local[proto], deny = cells == set->shut[proto];
 	struct part *part = NULL;
 	size_t n = 0, cap = 0;
 
 	for (int family = 0; family < NET_FAMILIES; family++) {
-		const struct net_cell *cell = listen ? &set->local[proto][family] : &set->cell[proto][family];
+		const struct net_cell *cell = &cells[family];
 
 		for (size_t i = 0; i < cell->n; i++) {
 			const struct net_interval *at = &cell->interval[i];
@@ -220,9 +228,9 @@ static void put_rules(struct buffer *b, const struct net_set *set, enum net_prot
 		qsort(part, n, sizeof *part, by_rule);
 	for (size_t i = 0; i < n;) {
 		uint32_t ports = part[i].interval->ports;
-		struct list l = { b, b->n, true };
+		struct list l = { b, b->n, true, deny };
 
-		buffer_printf(b, "        %s %s {", listen ? "listen" : "allow", protos[proto]);
+		buffer_printf(b, "        %s %s {", verb, protos[proto]);
 		for (; i < n && part[i].interval->ports == ports; i++)
 			put_destination(&l, part[i].family, part[i].interval, part[i].everywhere);
 		buffer_text(b, " }");
@@ -240,9 +248,11 @@ static void put_network(struct buffer *b, const struct policy *p, const struct n
 	if (p->netlink_route)
 		buffer_printf(b, "        allow netlink route\n");
 	for (int proto = 0; proto < NET_PROTOS; proto++)
-		put_rules(b, set, proto, false, rank);
+		put_rules(b, set, "allow", proto, set->cell[proto], rank);
 	for (int proto = 0; proto < NET_PROTOS; proto++)
-		put_rules(b, set, proto, true, rank);
+		put_rules(b, set, "deny", proto, set->shut[proto], rank);
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		put_rules(b, set, "listen", proto, set->local[proto], rank);
 	buffer_printf(b, "    }\n");
 }
 

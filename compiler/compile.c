@@ -19,6 +19,7 @@
 #include "compiler/emit.h"
 #include "compiler/grants_expect.h"
 #include "compiler/manifest.h"
+#include "compiler/nested.h"
 #include "compiler/object.h"
 #include "compiler/operator.h"
 #include "compiler/output.h"
@@ -44,6 +45,30 @@ static bool is_json(const struct source_file *f)
 	return *c == '{' || (n > 5 && strcmp(f->shown + n - 5, ".json") == 0);
 }
 
+void compile_sets(struct compile *c, const struct resolve_options *o)
+{
+	c->policy.bound = (struct net_reach){ o->rules.reach_ipv4, o->rules.reach_ipv6 };
+	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
+	if (!c->diags.errors)
+		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, c->rules);
+}
+
+size_t compile_errors(const struct compile *c)
+{
+	size_t n = c->diags.errors;
+
+	for (size_t i = 0; i < c->nnested; i++)
+		n += compile_errors(c->nested[i]);
+	return n;
+}
+
+void compile_print(const struct compile *c, FILE *to)
+{
+	diags_print(&c->diags, to);
+	for (size_t i = 0; i < c->nnested; i++)
+		compile_print(c->nested[i], to);
+}
+
 bool compile_resolve(struct compile *c, const struct resolve_options *o, uint32_t file)
 {
 	struct node *statements = NULL;
@@ -58,11 +83,9 @@ bool compile_resolve(struct compile *c, const struct resolve_options *o, uint32_
 		parse_statements(&c->diags, file, &statements);
 		resolve_profile(&c->diags, &c->loader, o, file, statements, &c->policy);
 	}
-	c->policy.bound = (struct net_reach){ o->rules.reach_ipv4, o->rules.reach_ipv6 };
-	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
-	if (!c->diags.errors)
-		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, c->rules);
-	return c->diags.errors == 0;
+	compile_sets(c, o);
+	nested_resolve(c, o);
+	return compile_errors(c) == 0;
 }
 
 static void too_long(struct compile *c, const struct gen_error *error, const char *what)
@@ -88,7 +111,7 @@ static void generate_filter(struct compile *c, enum sys_arch arch)
 		syscalls_prove(&c->diags, &c->rules[arch], &c->filter[arch]);
 }
 
-bool compile_generate(struct compile *c)
+static void generate_one(struct compile *c)
 {
 	struct gen_error error = { 0 };
 
@@ -98,29 +121,73 @@ bool compile_generate(struct compile *c)
 		if (policy_has_arch(&c->policy, arch))
 			generate_filter(c, arch);
 	if (c->diags.errors || !c->has_hooks)
-		return c->diags.errors == 0;
+		return;
 	if (!egress_generate(&c->arena, &c->set, c->hook, &error))
 		too_long(c, &error, "an egress program");
 	else
 		egress_prove(&c->diags, &c->policy, c->hook);
-	return c->diags.errors == 0;
 }
 
-/* Programs to the bytes of the artefact, which the runtime's own reader must accept. */
-static const char *assemble(struct compile *c, struct buffer *out)
+bool compile_generate(struct compile *c)
+{
+	generate_one(c);
+	for (size_t i = 0; i < c->nnested; i++)
+		compile_generate(c->nested[i]);
+	return compile_errors(c) == 0;
+}
+
+static void expect(struct compile *c)
+{
+	syscalls_expect(&c->diags, &c->policy, c->filter);
+	egress_expect(&c->diags, &c->policy, c->has_hooks ? c->hook : NULL);
+	for (size_t i = 0; i < c->nnested; i++)
+		expect(c->nested[i]);
+}
+
+/* Each line of a text, further to the right. */
+static void add_indented(struct buffer *to, const char *text, size_t n)
+{
+	for (const char *at = text, *end = text + n; at < end;) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+		buffer_printf(to, "    ");
+		buffer_add(to, at, (size_t)(newline + 1 - at));
+		at = newline + 1;
+	}
+}
+
+void compile_text_of(const struct compile *c, bool nested, struct buffer *out)
+{
+	static const char close[] = "}\n";
+
+	canonical_text(&c->policy, &c->set, out);
+	if (!nested || !c->nnested)
+		return;
+	out->n -= strlen(close);
+	for (size_t i = 0; i < c->nnested; i++) {
+		struct buffer inner = { .arena = out->arena };
+
+		compile_text_of(c->nested[i], true, &inner);
+		add_indented(out, inner.data, inner.n);
+	}
+	buffer_add(out, close, strlen(close));
+}
+
+static const char *assemble(struct compile *c, const struct nested_profiles *nested, struct buffer *out)
 {
 	struct object_parts parts = {
 		.sources = &c->sources,
 		.hook = c->has_hooks ? c->hook : NULL,
 		.filter = c->filter,
+		.nested = nested,
 		.manifest = { .arena = &c->arena },
 		.policy = { .arena = &c->arena },
 	};
 	struct artefact_error error;
 	struct artefact *view = arena_alloc(&c->arena, sizeof *view);
 
-	canonical_text(&c->policy, &c->set, &parts.policy);
-	manifest_write(&c->policy, c->filter, parts.hook, &c->set.reach, &parts.manifest);
+	compile_text_of(c, !c->around, &parts.policy);
+	manifest_write(&c->policy, c->filter, parts.hook, &c->set.reach, nested, &parts.manifest);
 	if (parts.manifest.n > ARTEFACT_MANIFEST_MAX) {
 		diag_error(&c->diags, CAVE_VALUE, c->policy.at,
 			   "the profile's names, values and paths take %zu bytes, more than %d", parts.manifest.n,
@@ -132,6 +199,28 @@ static const char *assemble(struct compile *c, struct buffer *out)
 		return arena_printf(&c->arena, "the artefact does not pass its own check: %s", error.text);
 	grants_expect(&c->diags, &c->policy, view);
 	return NULL;
+}
+
+/* Programs to the bytes of the artefact, which the runtime's own reader must accept; those within first. */
+static const char *assemble_all(struct compile *c, struct buffer *out)
+{
+	struct artefact *view = arena_alloc(&c->arena, sizeof *view);
+	struct nested_list all = nested_all(&c->arena, c);
+	struct nested_profiles nested = { NULL, 0, 0 };
+	struct artefact_error error;
+
+	for (size_t i = 0; i < all.n; i++) {
+		struct nested_profile inner = { .name = all.item[i]->policy.name, .artefact = { .arena = &c->arena } };
+		const char *fault = assemble(all.item[i], NULL, &inner.artefact);
+
+		if (fault || all.item[i]->diags.errors)
+			return fault;
+		if (!artefact_open(inner.artefact.data, inner.artefact.n, view, &error))
+			return arena_printf(&c->arena, "a nested artefact does not pass its own check: %s", error.text);
+		memcpy(inner.identity, view->identity, CAVE_DIGEST_SIZE);
+		*ARENA_PUSH(&c->arena, nested.item, nested.n, nested.cap) = inner;
+	}
+	return assemble(c, &nested, out);
 }
 
 /* Relative grants are to the artefact's folder; an artefact elsewhere means other files. */
@@ -185,20 +274,18 @@ static bool build(struct compile *c, const struct resolve_options *o, enum emit 
 		  struct buffer *out, const char **fault)
 {
 	compile_resolve(c, o, file);
-	if (!c->diags.errors && !fits(c, o, how, fault))
+	if (!compile_errors(c) && !fits(c, o, how, fault))
 		return false;
-	if (!c->diags.errors)
+	if (!compile_errors(c))
 		compile_generate(c);
-	if (!c->diags.errors) {
-		syscalls_expect(&c->diags, &c->policy, c->filter);
-		egress_expect(&c->diags, &c->policy, c->has_hooks ? c->hook : NULL);
-	}
-	if (c->diags.errors)
+	if (!compile_errors(c))
+		expect(c);
+	if (compile_errors(c))
 		return false;
 	if (c->policy.bare)
 		return emit_filter(c, o->arch, how, out);
-	*fault = assemble(c, out);
-	return !*fault && !c->diags.errors;
+	*fault = assemble_all(c, out);
+	return !*fault && !compile_errors(c);
 }
 
 static bool same_file(const char *a, const char *b)
@@ -307,6 +394,8 @@ struct compile *compile_begin(void)
 
 void compile_end(struct compile *c)
 {
+	for (size_t i = 0; i < c->nnested; i++)
+		compile_end(c->nested[i]);
 	arena_free(&c->arena);
 	free(c);
 }
@@ -316,7 +405,7 @@ int compile_file(const struct compile_options *o)
 	struct compile *c = compile_begin();
 	int status = run(c, o);
 
-	diags_print(&c->diags, stderr);
+	compile_print(c, stderr);
 	compile_end(c);
 	return status;
 }
@@ -341,7 +430,7 @@ bool compile_text(const char *name, const char *text, size_t n, FILE *messages, 
 		if (good)
 			memcpy(*out, artefact.data, artefact.n);
 	}
-	diags_print(&c->diags, messages);
+	compile_print(c, messages);
 	if (fault)
 		fprintf(messages, "cavec: %s: %s\n", name, fault);
 	compile_end(c);

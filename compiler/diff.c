@@ -2,7 +2,7 @@
 #include "compiler/diff.h"
 
 #include "cave/artefact.h"
-#include "compiler/buffer.h"
+#include "compiler/nested.h"
 
 #include <string.h>
 
@@ -15,6 +15,7 @@ static const struct diff_kind kinds[] = {
 	{ "children", "other processes", diff_children },
 	{ "limit", "limits", diff_limits },
 	{ "syscall", "system calls", diff_syscalls },
+	{ "profile", "nested profiles", diff_nested }, /* the last one */
 };
 
 const struct compile *diff_side(const struct diff *d, enum diff_way way)
@@ -31,15 +32,56 @@ struct diff_entry *diff_add(struct diff *d, enum diff_way way, const char *text)
 	return e;
 }
 
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 void diff_policies(struct arena *a, const struct compile *old, const struct compile *new, struct diff *out)
 {
+	/* Of two profiles that are nested in others, or one in the other, it is their own reach that counts. */
+	size_t n = old->around || new->around ? KINDS - 1 : KINDS;
+
 	*out = (struct diff){ .arena = a, .old = old, .new = new };
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+	for (size_t i = 0; i < n; i++) {
 		out->kind = &kinds[i];
 		kinds[i].compare(out);
 	}
 	out->kind = &kinds[0];
 	diff_held(out);
+}
+
+/* --- nested profiles ----------------------------------------------------------------------------- */
+
+static void take(struct diff *d, struct diff_entries *to, const struct diff_entries *from, const char *profile)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		struct diff_entry *e = ARENA_PUSH(d->arena, to->item, to->n, to->cap);
+
+		*e = from->item[i];
+		e->profile = profile;
+	}
+}
+
+/* Those of one name are compared; one that was not there lies within the profile around it, which is compared. */
+void diff_nested(struct diff *d)
+{
+	struct nested_list new = nested_all(d->arena, d->new), old = nested_all(d->arena, d->old);
+
+	for (size_t i = 0; i < new.n; i++) {
+		const char *name = new.item[i]->policy.name;
+		const struct compile *before = nested_find(d->arena, d->old, name);
+		struct diff inner;
+
+		if (!before) {
+			diff_add(d, DIFF_CHANGED, arena_printf(d->arena, "%s is new, within the profile around it", name))->at =
+				new.item[i]->policy.at;
+			continue;
+		}
+		diff_policies(d->arena, before, new.item[i], &inner);
+		take(d, &d->found, &inner.found, name);
+		take(d, &d->held, &inner.held, name);
+	}
+	for (size_t i = 0; i < old.n; i++)
+		if (!nested_find(d->arena, d->new, old.item[i]->policy.name))
+			diff_add(d, DIFF_REFUSED, old.item[i]->policy.name)->at = old.item[i]->policy.at;
 }
 
 void diff_end(struct diff *d)

@@ -29,6 +29,7 @@ struct diff_entry {
 	const char *text; /* "tcp 10.0.0.0/8 port 443" */
 	const char *amount; /* "16,777,216 addresses"; or NULL */
 	const char *example; /* one that is granted, or no longer: "connect tcp 10.0.0.1 port 443"; or NULL */
+	const char *profile; /* the nested profile that it is about; NULL: the outermost one */
 	const struct compile *side; /* whose line it is */
 	struct span at; /* the line that grants it; nowhere: a default */
 	json_t *detail; /* more members for JSON; the diff's */
@@ -72,6 +73,7 @@ void diff_files(struct diff *d);
 void diff_children(struct diff *d);
 void diff_limits(struct diff *d);
 void diff_syscalls(struct diff *d);
+void diff_nested(struct diff *d);
 
 /* After the kinds: fills d->held. */
 void diff_held(struct diff *d);

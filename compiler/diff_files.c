@@ -219,11 +219,42 @@ static void add_part(struct diff *d, const struct parts *all, const struct part 
 	json_object_set_new(e->detail, "path", json_string(path));
 }
 
+/* A part that no line grants: it is of the built-in set. */
+static bool is_system(const struct diff *d, const struct part *p, enum diff_way way)
+{
+	return !line_of(&diff_side(d, way)->policy, p, gained(p, way)).file;
+}
+
+/* The built-in set comes and goes as a whole; what of it the other policy grants as well is left out. */
+static void add_system(struct diff *d, const struct parts *all, enum diff_way way)
+{
+	struct diff_entry *e = NULL;
+	json_t *paths = json_array();
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct part *p = &all->item[i];
+
+		if (!gained(p, way) || is_said(p, way) || !is_system(d, p, way))
+			continue;
+		if (!e) {
+			e = diff_add(d, way, "the built-in set of readable files (base system)");
+			e->example = arena_printf(d->arena, "read %s", path_text(d->arena, p));
+		}
+		json_array_append_new(paths, json_string(path_text(d->arena, p)));
+	}
+	if (e)
+		e->amount = arena_printf(d->arena, "%zu paths, see cavec list system", json_array_size(paths));
+	if (e)
+		json_object_set(e->detail, "paths", paths);
+	json_decref(paths);
+}
+
 static void parts_one_way(struct diff *d, const struct parts *all, enum diff_way way)
 {
 	for (size_t i = 0; i < all->n; i++)
-		if (gained(&all->item[i], way) && !is_said(&all->item[i], way))
+		if (gained(&all->item[i], way) && !is_said(&all->item[i], way) && !is_system(d, &all->item[i], way))
 			add_part(d, all, &all->item[i], way);
+	add_system(d, all, way);
 }
 
 void diff_files(struct diff *d)

@@ -50,8 +50,10 @@ static void print_entry(const struct diff_entry *e, enum diff_way way, bool colo
 		fputs("  # ", to);
 		put(to, e->amount);
 	}
+	if (e->profile)
+		fprintf(to, "%sprofile %s", e->amount ? ", " : "  # ", e->profile);
 	if (line) {
-		fputs(e->amount ? ", " : "  # ", to);
+		fputs(e->amount || e->profile ? ", " : "  # ", to);
 		put(to, file);
 		fprintf(to, ":%u", line);
 	}
@@ -134,6 +136,8 @@ static void markdown_row(const struct diff_entry *e, const char *first, FILE *to
 	fputs(" | ", to);
 	if (e->amount)
 		put_code(to, e->amount);
+	if (e->profile)
+		fprintf(to, "%sprofile `%s`", e->amount ? ", " : "", e->profile);
 	fputs(" | ", to);
 	if (line)
 		put_code(to, arena_printf(e->side->sources.arena, "%s:%u", file, line));
@@ -195,6 +199,7 @@ static json_t *entry_json(const struct diff_entry *e)
 	json_object_set_new(o, "kind", json_string(e->kind->name));
 	json_object_set_new(o, "text", text_json(e->text));
 	json_object_set_new(o, "amount", text_json(e->amount));
+	json_object_set_new(o, "profile", text_json(e->profile));
 	json_object_set_new(o, "example", text_json(e->example));
 	json_object_set_new(o, "file", line ? text_json(file) : json_null());
 	json_object_set_new(o, "line", line ? json_integer(line) : json_null());

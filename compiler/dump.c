@@ -188,7 +188,16 @@ static void dump_record(FILE *to, const struct artefact *a, const struct artefac
 		[CAVE_RECORD_PROGRAM] = "program",
 	};
 
-	if (r->type == CAVE_RECORD_FILE) {
+	if (r->type == CAVE_RECORD_PROFILE) {
+		size_t n;
+		const char *name = artefact_nested_name(r, &n);
+
+		fputs("  profile ", to);
+		put(to, name, n);
+		fputs(", identity ", to);
+		put_hex(to, (const uint8_t *)r->payload, CAVE_DIGEST_SIZE);
+		fputc('\n', to);
+	} else if (r->type == CAVE_RECORD_FILE) {
 		dump_file_record(to, r);
 	} else if (r->type == CAVE_RECORD_ENV_SET) {
 		dump_set(to, r);

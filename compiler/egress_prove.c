@@ -29,10 +29,11 @@ static bool check_programs(struct prover *v)
 	return true;
 }
 
-bool prove_programs(struct diags *d, const struct policy *p, const struct hook_program *hook)
+bool prove_programs(struct diags *d, const struct policy *p, const struct net_rule *servers,
+		    const struct hook_program *hook)
 {
 	struct arena scratch = { 0 };
-	struct prover v = { .d = d, .a = &scratch, .p = p, .hook = hook };
+	struct prover v = { .d = d, .a = &scratch, .p = p, .servers = servers, .hook = hook };
 
 	v.map = ebpf_maps(&scratch, hook->maps);
 	v.nmaps = hook->maps ? hook->maps->n : 0;
@@ -41,6 +42,8 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct hook_p
 	v.holding = reference_list(&scratch, p);
 	v.open = ARENA_ARRAY(&scratch, 1, struct port_map);
 	v.none = ARENA_ARRAY(&scratch, 1, struct port_map);
+	for (int proto = 0; servers && proto < NET_PROTOS; proto++)
+		v.granted[proto] = v.used[proto] = true;
 	for (size_t i = 0; i < p->nlistens; i++)
 		for (int proto = 0; proto < NET_PROTOS; proto++)
 			v.used[proto] |= p->listen[i].proto[proto];
@@ -60,6 +63,8 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct hook_p
 		prove_packets(&v);
 	if (!v.failed)
 		prove_local(&v);
+	if (!v.failed)
+		prove_guests(&v);
 	arena_free(&scratch);
 	return !v.failed;
 }

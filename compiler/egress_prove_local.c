@@ -90,6 +90,14 @@ struct segment {
 	size_t cut; /* bytes off its end */
 };
 
+/* Whom it is sent to: the socket's peer, or whom a listening socket answers. */
+static bool is_denied(struct prover *v, const struct segment *s, struct point answered, uint16_t port)
+{
+	if (s->peer_port)
+		return reference_denies(&v->ref, NET_TCP, reference_normal(s->peer), s->peer_port);
+	return reference_denies(&v->ref, NET_TCP, answered, port);
+}
+
 static void ask_own_end(struct prover *v, const struct segment *s, bool want)
 {
 	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_TCP, s->local, s->port, s->form };
@@ -99,6 +107,7 @@ static void ask_own_end(struct prover *v, const struct segment *s, bool want)
 
 	w.byte[(s->family == NET_V4 ? 20 : 40) + 13] = s->flags;
 	put_destination(&w, to->to.addr, to->port);
+	want = want && !is_denied(v, s, (struct point){ .family = s->family, .addr = to->to.addr }, to->port);
 	put_peer(&ctx, s->peer, s->peer_port);
 	/* What the socket's family leaves out says nothing. */
 	ctx.local_ip4 = htonl((uint32_t)first_local(v->p, NET_V4).lo);
@@ -218,7 +227,12 @@ static void ask_accepted_datagram(struct prover *v, const struct segment *s)
 	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_UDP, s->local, s->port,
 				    "as a socket's own address" };
 	struct wire w = make_packet(s->family, IPPROTO_UDP, s->source, s->port);
+	size_t header = s->family == NET_V4 ? 20 : 40;
 	struct __sk_buff ctx = { 0 };
+
+	/* Long enough to be taken for TCP, with flags that would pass. */
+	w.byte[header + 13] = ACK;
+	w.size = header + 20;
 
 	put_destination(&w, stranger(s->family).addr, STRANGER_PORT);
 	put_peer(&ctx, s->peer, s->peer_port);
@@ -258,6 +272,7 @@ static void ask_incoming(struct prover *v, int proto, struct point at, uint16_t 
 		return;
 	}
 	ask_packet(v, &q, &ctx, &w, v->used[NET_TCP]);
+	want = want && !reference_denies(&v->ref, proto, stranger(at.family), STRANGER_PORT);
 	for (int others = 0; others < 256; others += 4) {
 		w.byte[header + 13] = (uint8_t)((others & ~ACK) | SYN);
 		ask_packet(v, &q, &ctx, &w, want);
@@ -289,9 +304,10 @@ static void prove_accepted(struct prover *v)
 	for (size_t i = 0; i < v->p->nlistens; i++)
 		for (size_t k = 0; k < v->p->listen[i].nto; k++) {
 			const struct net_operand *o = &v->p->listen[i].to[k];
-			struct packet p = { .family = o->family, .leave = true, .arrive = true,
+			struct packet p = { .family = o->family, .arrive = true,
 					    .came_in = !stranger_allowed(v, o->family, NET_TCP) };
 
+			p.leave = !reference_denies(&v->ref, NET_TCP, stranger(o->family), STRANGER_PORT);
 			p.q = (struct question){ .protocol = IPPROTO_TCP,
 						 .at = stranger(o->family),
 						 .port = STRANGER_PORT };

@@ -76,10 +76,26 @@ static void prove_fragments(struct prover *v, struct packet p)
 	ask_both(v, &p, "with other flags", true);
 }
 
+/* Whether the packet's sender, taken for a peer, is denied. */
+static bool sender_denied(struct prover *v, const struct packet *p)
+{
+	bool four = p->family == NET_V4;
+	const uint8_t *raw = p->w.byte + (four ? 12 : 8);
+	struct point from = { .family = p->family };
+
+	for (size_t i = 0; i < (four ? 4 : 16); i++) {
+		from.addr.hi = from.addr.hi << 8 | from.addr.lo >> 56;
+		from.addr.lo = from.addr.lo << 8 | raw[i];
+	}
+	raw = p->w.byte + (four ? 20 : 40);
+	return reference_denies(&v->ref, NET_TCP, from, (uint16_t)(raw[0] << 8 | raw[1]));
+}
+
 static void prove_tcp_flags(struct prover *v, struct packet p)
 {
 	uint8_t *flags = &p.w.byte[(p.family == NET_V4 ? 20 : 40) + 13];
-	bool leave = p.leave, arrive = p.arrive, listens = reference_listens(v->p, NET_TCP, p.q.at, p.q.port);
+	bool leave = p.leave, arrive = p.arrive;
+	bool listens = reference_listens(v->p, NET_TCP, p.q.at, p.q.port) && !sender_denied(v, &p);
 
 	/* What lies above ACK says nothing about a new connection. */
 	for (int value = 0; value < 64; value++) {
@@ -128,6 +144,12 @@ static void prove_mapped(struct prover *v, struct packet p)
 		put_destination(&to.w, a, p.q.port);
 		to.q.form = six ? "to what is like a mapped address" : "to a mapped address";
 		ask_packet(v, &to.q, &to.ctx, &to.w, p.leave && six);
+		/* What is left of one must not make a mapped one of the other. */
+		for (size_t k = 0; k < 2; k++) {
+			put_destination(&to.w, at.item[k].addr, p.q.port);
+			memcpy(to.w.byte + 8, word, sizeof word);
+			ask_packet(v, &to.q, &to.ctx, &to.w, p.leave && six);
+		}
 	}
 }
 

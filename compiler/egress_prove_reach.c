@@ -137,6 +137,16 @@ static bool is_reached(const struct port_map *open)
 	return false;
 }
 
+/* Whether an address, or any, is an IPv4 name server's; one that is denied is what a mixture may be of all the same. */
+static bool is_server(const struct prover *v, const struct point *at)
+{
+	for (size_t i = 0; v->servers && i < v->servers->nto; i++)
+		if (v->servers->to[i].family == NET_V4 &&
+		    (!at || (at->family == NET_V4 && !net_addr_cmp(at->addr, v->servers->to[i].lo))))
+			return true;
+	return false;
+}
+
 /*
  * IPv4 sockets take the address of one peer and the port of another where calls race, or of none: a
  * packet that can be such a mixture has to be allowed itself.
@@ -144,9 +154,10 @@ static bool is_reached(const struct port_map *open)
 static void ask_mixed(struct prover *v, struct point at, uint16_t port, bool reached, bool want)
 {
 	const struct sample *s = &v->sample[NET_UDP][NET_V4];
-	const bool some = s->known && (!port || reference_allows(v->some, NET_UDP, port));
+	const bool some = (s->known || is_server(v, NULL)) && (!port || reference_allows(v->some, NET_UDP, port));
 	struct datagram d = { .to = at, .port = port, .form = "as a packet's destination" };
 
+	reached = reached || is_server(v, &at);
 	d.source = beside(at.addr);
 	d.peer.family = NET_V4;
 	ask_datagram(v, &d, some && reached ? want : v->granted[NET_UDP]);
@@ -254,7 +265,7 @@ static void ask_address(struct prover *v, const struct point *point, size_t n, c
 /* Notes what is open by UDP at an IPv4 address. */
 static void note_ports(struct prover *v, struct point at)
 {
-	if (!is_reached(v->open))
+	if (!is_reached(v->open) && !is_server(v, &at))
 		v->elsewhere = at;
 	for (size_t i = 0; i < sizeof v->some->open[NET_UDP] / sizeof *v->some->open[NET_UDP]; i++)
 		v->some->open[NET_UDP][i] |= v->open->open[NET_UDP][i];
@@ -303,6 +314,8 @@ void prove_destinations(struct prover *v)
 	struct ports ports = { 0 };
 	bool full;
 
+	if (is_server(v, NULL))
+		v->some->open[NET_UDP][v->servers->port[0].lo / 64] |= (uint64_t)1 << v->servers->port[0].lo % 64;
 	find_teredo(v);
 	points = list_points(v);
 	find_samples(v, &points);

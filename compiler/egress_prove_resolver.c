@@ -8,6 +8,8 @@
 #include "bpf/artefact.h"
 #include "compiler/egress_prover.h"
 
+enum { DENIED_SAMPLES = 2 }; /* denials whose ends are taken for name servers */
+
 /* Name servers that a host may have; the slots that are not filled must match nothing. */
 static const struct {
 	struct artefact_address address[CAVE_RESOLVERS];
@@ -63,9 +65,41 @@ static bool prove_resolver(struct diags *d, const struct policy *p, const struct
 		filled[h] = hook[h];
 		filled[h].insn = insn;
 	}
-	good = prove_programs(d, &said, filled);
+	good = prove_programs(d, &said, &rule[0], filled);
 	arena_free(&scratch);
 	return good;
+}
+
+static void add_server(struct artefact_address *address, size_t *n, enum net_family family, struct net_addr a)
+{
+	if (*n < CAVE_RESOLVERS && (a.hi || a.lo))
+		address[(*n)++] = (struct artefact_address){
+			family == NET_V6,
+			{ (uint32_t)(a.hi >> 32), (uint32_t)a.hi, (uint32_t)(a.lo >> 32), (uint32_t)a.lo },
+		};
+}
+
+/* Name servers at the ends of what is denied, and beyond them. */
+static bool prove_denied(struct diags *d, const struct policy *p, const struct hook_program *hook)
+{
+	for (size_t i = 0, asked = 0; i < p->nnet_rules && asked < DENIED_SAMPLES; i++) {
+		const struct net_rule *deny = &p->net_rule[i];
+		struct artefact_address address[CAVE_RESOLVERS];
+		size_t n = 0;
+
+		if (deny->allow || !deny->nto)
+			continue;
+		add_server(address, &n, deny->to[0].family, deny->to[0].lo);
+		add_server(address, &n, deny->to[deny->nto - 1].family, deny->to[deny->nto - 1].hi);
+		/* Mapped addresses and, of IPv4, the first beyond the last are none of the family. */
+		if (deny->to[0].hi.lo != UINT32_MAX && deny->to[0].hi.lo >> 32 != 0xffff)
+			add_server(address, &n, deny->to[0].family, (struct net_addr){ deny->to[0].hi.hi,
+										      deny->to[0].hi.lo + 1 });
+		asked++;
+		if (n && !prove_resolver(d, p, hook, address, n))
+			return false;
+	}
+	return true;
 }
 
 /* What the runtime does not fill in matches nothing. */
@@ -89,12 +123,12 @@ static bool check_unset(struct diags *d, const struct policy *p, const struct ho
 bool egress_prove(struct diags *d, const struct policy *p, const struct hook_program *hook)
 {
 	if (!p->resolver)
-		return prove_programs(d, p, hook);
+		return prove_programs(d, p, NULL, hook);
 	for (int h = 0; h < CAVE_HOOK_COUNT; h++)
 		if (!check_unset(d, p, &hook[h]))
 			return false;
 	for (size_t i = 0; i < sizeof resolver_samples / sizeof *resolver_samples; i++)
 		if (!prove_resolver(d, p, hook, resolver_samples[i].address, resolver_samples[i].n))
 			return false;
-	return true;
+	return prove_denied(d, p, hook);
 }

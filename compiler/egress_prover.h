@@ -3,7 +3,8 @@
  * Inside the proof of the egress programs: what its parts share.  egress_prove_ask.c asks a program one
  * question, egress_prove_spots.c lists addresses and ports to ask about; egress_prove_reach.c asks about
  * destinations, egress_prove_other.c about other protocols, bind and sockets, egress_prove_packet.c about
- * headers, egress_prove_local.c about endpoints of one's own, egress_prove_resolver.c about the name servers
+ * headers, egress_prove_local.c about endpoints of one's own, egress_prove_guest.c about who comes in there,
+ * egress_prove_resolver.c about the name servers
  * that the runtime fills in.
  */
 #ifndef CAVE_COMPILER_EGRESS_PROVER_H
@@ -62,6 +63,7 @@ struct prover {
 	unsigned brief_carriers; /* of how many IPv4 addresses */
 	struct net_addr *teredo;
 	size_t nteredo;
+	const struct net_rule *servers; /* the name servers that are filled in; NULL */
 	struct port_map *some; /* what UDP is allowed to some IPv4 address by */
 	struct point elsewhere; /* an IPv4 address that UDP is not allowed to by any port */
 	bool failed;
@@ -150,8 +152,14 @@ void prove_sockets(struct prover *v);
 void prove_packets(struct prover *v);
 /* One part: every listen of the policy, in every hook that knows of them. */
 void prove_local(struct prover *v);
+/* Everybody who may come in at a listen, but for those who are denied. */
+void prove_guests(struct prover *v);
 
-/* All parts, for programs in which nothing is left to be filled in. */
-bool prove_programs(struct diags *d, const struct policy *p, const struct hook_program *hook);
+/*
+ * All parts, for programs in which nothing is left to be filled in: `servers` is the rule of the policy that stands for
+ * what was, or NULL.
+ */
+bool prove_programs(struct diags *d, const struct policy *p, const struct net_rule *servers,
+		    const struct hook_program *hook);
 
 #endif

@@ -287,6 +287,27 @@ static bool names_port(const struct net_rule *r, uint16_t port)
 	return false;
 }
 
+static bool denies(const struct net_rule *r, int proto, uint16_t port)
+{
+	return !r->allow && concerns_proto(r, proto) && (!r->nports || names_port(r, port));
+}
+
+bool reference_denies(struct reference *ref, int proto, struct point at, uint16_t port)
+{
+	struct point inner[2];
+	size_t ninner = carried(at, inner), n = operands_at(ref, at, 0);
+
+	for (size_t k = 0; k < ninner; k++)
+		n = operands_at(ref, inner[k], n);
+	for (size_t i = 0; i < n; i++)
+		if (!ref->hit[i]->except && denies(&ref->policy->net_rule[ref->hit[i]->rule], proto, port))
+			return true;
+	for (size_t i = 0; i < ref->nalways; i++)
+		if (denies(&ref->policy->net_rule[ref->always[i]], proto, port))
+			return true;
+	return false;
+}
+
 bool reference_listens(const struct policy *p, int proto, struct point at, uint16_t port)
 {
 	for (size_t i = 0; i < p->nlistens; i++) {

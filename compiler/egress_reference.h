@@ -69,6 +69,12 @@ static inline bool reference_allows(const struct port_map *m, int proto, uint16_
 	return port && m->open[proto][port / 64] >> port % 64 & 1;
 }
 
+/*
+ * Whether some denial covers the destination or what it carries, whatever is allowed: of peers that come in, and of
+ * name servers.
+ */
+bool reference_denies(struct reference *ref, int proto, struct point at, uint16_t port);
+
 /* Whether a listen holds the endpoint, which is one's own and in normal form. */
 bool reference_listens(const struct policy *p, int proto, struct point at, uint16_t port);
 

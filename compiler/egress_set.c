@@ -561,14 +561,14 @@ static bool resolve_cell(struct arena *a, const struct policy *p, enum net_proto
 	return exact;
 }
 
-/* The endpoints of the listens. */
-static struct net_cell resolve_local(struct arena *a, const struct policy *p, enum net_proto proto,
+/* The union of rules that allow, the unspecified address among what they may hold. */
+static struct net_cell resolve_union(struct arena *a, const struct net_rule *rule, size_t n, enum net_proto proto,
 				     enum net_family family, struct portsets *t)
 {
-	const struct policy listens = { .net_rule = p->listen, .nnet_rules = p->nlistens };
+	const struct policy rules = { .net_rule = rule, .nnet_rules = n };
 	struct sweep s;
 
-	sweep_init(&s, a, &listens, proto, family, true);
+	sweep_init(&s, a, &rules, proto, family, true);
 	sweep_run(&s, t);
 	return (struct net_cell){ s.interval, s.nintervals };
 }
@@ -586,10 +586,17 @@ bool egress_resolve(struct diags *d, struct arena *a, const struct policy *p, st
 			if (!resolve_cell(a, p, (enum net_proto)proto, (enum net_family)family, &t,
 					  &set.cell[proto][family]))
 				exact = false;
-	for (int proto = 0; proto < NET_PROTOS; proto++)
-		for (int family = 0; family < NET_FAMILIES; family++)
-			set.local[proto][family] = resolve_local(a, p, (enum net_proto)proto,
-								 (enum net_family)family, &t);
+	for (int proto = 0; proto < NET_PROTOS; proto++) {
+		const struct net_rule *denial;
+		size_t n = egress_denials(a, p, (enum net_proto)proto, &denial);
+
+		for (int f = 0; f < NET_FAMILIES; f++) {
+			enum net_family family = (enum net_family)f;
+
+			set.local[proto][f] = resolve_union(a, p->listen, p->nlistens, (enum net_proto)proto, family, &t);
+			set.shut[proto][f] = resolve_union(a, denial, n, (enum net_proto)proto, family, &t);
+		}
+	}
 	set.resolver = p->resolver;
 	set.resolver_line = p->resolver ? sources_line(d->sources, p->resolver_at) : 0;
 	set.portset = t.set;

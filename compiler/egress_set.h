@@ -43,6 +43,13 @@ void carrier_clients(struct arena *a, const struct addr_ranges *within, uint32_t
 void carrier_decode(struct arena *a, const struct addr_ranges *v6, struct addr_ranges *v4);
 
 /*
+ * The denials of a protocol as rules that allow what they deny, where a `listen` or `allow resolver` lets the tool
+ * reach somebody whom no allow names; beside the latter alone, port 53.  Teredo clients are left out.  Returns how
+ * many.
+ */
+size_t egress_denials(struct arena *a, const struct policy *p, enum net_proto proto, const struct net_rule **out);
+
+/*
  * The checks on the finished set: bounded, no metadata address by accident, no undecodable carrier,
  * no multicast, broadcast or link-local range.  Returns false if an error was recorded.  Measures set->reach.
  */

@@ -50,6 +50,13 @@ bool loader_init(struct loader *l, struct diags *d, const char *profile, const c
 	return true;
 }
 
+void loader_again(struct loader *l, struct diags *d, const struct loader *from)
+{
+	*l = (struct loader){ .diags = d, .root = from->root };
+	for (size_t i = 0; i < 2 && i < from->nresolved; i++)
+		*ARENA_PUSH(d->sources->arena, l->resolved, l->nresolved, l->cap) = from->resolved[i];
+}
+
 /* The part of a resolved path below the root, or NULL if it lies outside. */
 static const char *beneath(const struct loader *l, const char *path)
 {

@@ -18,6 +18,9 @@ struct loader {
  */
 bool loader_init(struct loader *l, struct diags *d, const char *profile, const char *root);
 
+/* Prepares to read what a part of the profile, file number 1 of `d` as of `from`, includes. */
+void loader_again(struct loader *l, struct diags *d, const struct loader *from);
+
 /*
  * Reads the profile itself.  Returns its number, or 0 after an error was recorded; *failed is set instead for
  * one that is no refusal of the profile (a folder, no permission), with errno.

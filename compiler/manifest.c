@@ -94,8 +94,20 @@ static void put_reach(struct buffer *b, const struct net_reach *reach)
 	put_record(b, CAVE_RECORD_REACH, 0, &payload, sizeof payload);
 }
 
+static void put_nested(struct buffer *b, const struct nested_profiles *nested)
+{
+	for (size_t i = 0; nested && i < nested->n; i++) {
+		struct buffer payload = { .arena = b->arena };
+
+		buffer_add(&payload, nested->item[i].identity, CAVE_DIGEST_SIZE);
+		buffer_add(&payload, nested->item[i].name, strlen(nested->item[i].name));
+		put_record(b, CAVE_RECORD_PROFILE, 0, payload.data, payload.n);
+	}
+}
+
 void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES],
-		    const struct hook_program *hook, const struct net_reach *reach, struct buffer *out)
+		    const struct hook_program *hook, const struct net_reach *reach,
+		    const struct nested_profiles *nested, struct buffer *out)
 {
 	struct cave_manifest_header header = {
 		.magic = CAVE_MANIFEST_MAGIC,
@@ -121,6 +133,7 @@ void manifest_write(const struct policy *p, const struct filter_program filter[A
 	if (p->children)
 		put_record(out, CAVE_RECORD_CHILDREN, 0, &(struct cave_children){ p->max_processes, 0 },
 			   sizeof(struct cave_children));
+	put_nested(out, nested);
 	if (hook)
 		put_reach(out, reach);
 	header.size = (uint32_t)out->n;

@@ -8,8 +8,21 @@
 #include "compiler/buffer.h"
 #include "compiler/policy.h"
 
-/* One filter for each architecture; `hook`: CAVE_HOOK_COUNT egress programs, or NULL; `reach`: theirs. */
+/* A nested profile as the one around it knows it. */
+struct nested_profile {
+	const char *name;
+	uint8_t identity[CAVE_DIGEST_SIZE];
+	struct buffer artefact; /* whole */
+};
+
+struct nested_profiles {
+	struct nested_profile *item; /* ascending by name */
+	size_t n, cap;
+};
+
+/* A filter for each architecture; `hook`: CAVE_HOOK_COUNT egress programs, or NULL; `reach`: theirs. */
 void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES],
-		    const struct hook_program *hook, const struct net_reach *reach, struct buffer *out);
+		    const struct hook_program *hook, const struct net_reach *reach,
+		    const struct nested_profiles *nested, struct buffer *out);
 
 #endif

@@ -346,6 +346,9 @@ void object_write(struct arena *a, const struct object_parts *parts, struct buff
 	add_lines(l, parts);
 	add(l, "cave.policy", SHT_PROGBITS, parts->policy.data, parts->policy.n);
 	add(l, "cave.manifest", SHT_PROGBITS, parts->manifest.data, parts->manifest.n);
+	for (size_t i = 0; parts->nested && i < parts->nested->n; i++)
+		add(l, arena_printf(a, "cave.profile.%s", parts->nested->item[i].name), SHT_PROGBITS,
+		    parts->nested->item[i].artefact.data, parts->nested->item[i].artefact.n);
 	add_identity(l);
 	add_tables(l);
 

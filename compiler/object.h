@@ -5,6 +5,7 @@
 
 #include "bpf/program.h"
 #include "compiler/buffer.h"
+#include "compiler/manifest.h"
 #include "compiler/source.h"
 
 /* What an artefact is made of; buffers are finished. */
@@ -12,6 +13,7 @@ struct object_parts {
 	const struct sources *sources; /* the line table */
 	const struct hook_program *hook; /* CAVE_HOOK_COUNT of them, or NULL */
 	const struct filter_program *filter; /* one for each architecture of bpf/artefact.h */
+	const struct nested_profiles *nested; /* or NULL */
 	struct buffer manifest, policy;
 };
 

@@ -7,6 +7,7 @@
 #define CAVE_COMPILER_PIPELINE_H
 
 #include "bpf/program.h"
+#include "compiler/buffer.h"
 #include "compiler/resolve.h"
 
 struct compile {
@@ -20,6 +21,9 @@ struct compile {
 	struct filter_program filter[SYS_ARCHES];
 	struct hook_program hook[CAVE_HOOK_COUNT];
 	bool has_hooks;
+	struct compile **nested; /* profiles within this one */
+	size_t nnested, nested_cap;
+	const struct compile *around; /* the profile that this one is nested in, or NULL */
 };
 
 /* Nothing yet; compile_end() frees everything that was made. */
@@ -41,8 +45,18 @@ int compile_read(struct compile *c, const char *path, const char *root, uint32_t
 /* The architecture of a bare filter: the one named, or this machine's.  False if there is no such architecture. */
 bool compile_arch(const char *name, struct resolve_options *out);
 
-/* Text to policy to sets and rules.  False after an error was recorded. */
+/* Prints what is to be said of the profile and of those within it; the number of errors in all of them. */
+void compile_print(const struct compile *c, FILE *to);
+size_t compile_errors(const struct compile *c);
+
+/* A policy that was resolved, to sets and rules. */
+void compile_sets(struct compile *c, const struct resolve_options *o);
+
+/* Text to policy to sets and rules.  False after an error was recorded, in it or in a profile within it. */
 bool compile_resolve(struct compile *c, const struct resolve_options *o, uint32_t file);
+
+/* The canonical text: of the profile alone, or with those within it. */
+void compile_text_of(const struct compile *c, bool nested, struct buffer *out);
 
 /* Rules and sets to programs, each proved against the policy.  False after an error was recorded. */
 bool compile_generate(struct compile *c);

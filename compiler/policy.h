@@ -101,6 +101,9 @@ struct policy {
 	bool requires_mounts; /* see CAVE_REQUIRE_MOUNTS */
 	unsigned arches; /* bit i: for architecture i of enum sys_arch; 0: for all */
 
+	const struct node *const *nested; /* N_PROFILE nodes */
+	size_t nnested;
+
 	/* a bare filter: sys_rule and these, nothing else */
 	bool bare;
 	struct sys_result refused, unknown;

@@ -86,7 +86,9 @@ static void resolve_sandbox(struct resolver *r, const struct node *n)
 {
 	struct diag *e;
 
-	if (strcmp(n->text, "host") == 0) {
+	if (strcmp(n->text, "host") == 0 && r->inner) {
+		diag_error(r->diags, CAVE_HOST_NESTED, n->name, "'sandbox host' within a profile that requires a sandbox");
+	} else if (strcmp(n->text, "host") == 0) {
 		e = diag_error(r->diags, CAVE_HOST_INELIGIBLE, n->name,
 			       "'sandbox host' contains nothing, so there is nothing to compile");
 		diag_note(r->diags, e, nowhere, "leave the line out, or write: sandbox required");
@@ -95,19 +97,6 @@ static void resolve_sandbox(struct resolver *r, const struct node *n)
 		diag_note(r->diags, e, nowhere, "write: sandbox required");
 	} else {
 		scalar_set(r, &r->sandbox, "sandbox", n->text, n->name);
-	}
-}
-
-/* A nested profile arrives later; a `sandbox host` in it has a code of its own. */
-static void resolve_nested(struct resolver *r, const struct node *n)
-{
-	unsupported(r, n->name, "nested profiles are");
-	for (const struct node *i = n->kids; i; i = i->next) {
-		if (i->kind == N_SANDBOX && strcmp(i->text, "host") == 0)
-			diag_error(r->diags, CAVE_HOST_NESTED, i->name,
-				   "'sandbox host' within a profile that requires a sandbox");
-		if (i->kind == N_PROFILE)
-			resolve_nested(r, i);
 	}
 }
 
@@ -170,7 +159,7 @@ static void resolve_statement(struct resolver *r, const struct node *n)
 		if (r->diags->sources->file[n->at.file].included_from.file)
 			diag_error(r->diags, CAVE_SYNTAX, n->name, "an included file holds bare statements, no profile");
 		else
-			resolve_nested(r, n);
+			*ARENA_PUSH(r->arena, r->nested, r->nnested, r->nested_cap) = n;
 		break;
 	case N_FILTER:
 		diag_note(r->diags,
@@ -241,6 +230,19 @@ static bool profile_name_valid(const char *name)
 	return n > 0 && n <= 64 && name[n] == '\0';
 }
 
+static void begin_policy(struct resolver *r, const struct node *subject)
+{
+	*r->policy = (struct policy){
+		.name = subject->text,
+		.at = subject->name,
+		.bare = subject->kind == N_FILTER,
+		.limits = limits_standard(),
+	};
+	if (!profile_name_valid(subject->text))
+		diag_error(r->diags, CAVE_VALUE, subject->name,
+			   "a name is 1 to 64 letters, digits, dots, dashes and underscores");
+}
+
 bool resolver_finish(struct resolver *r)
 {
 	struct policy *p = r->policy;
@@ -256,6 +258,8 @@ bool resolver_finish(struct resolver *r)
 	p->nsys_rules = r->nsys_rules;
 	p->expectation = r->expectation;
 	p->nexpectations = r->nexpectations;
+	p->nested = r->nested;
+	p->nnested = r->nnested;
 	p->connect = r->connect;
 	p->nconnects = r->nconnects;
 	p->grant = r->grant;
@@ -281,10 +285,7 @@ bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_opt
 				   "this file holds no profile; write: profile NAME { … }");
 		return false;
 	}
-	*out = (struct policy){ .name = subject->text, .at = subject->name, .bare = bare, .limits = limits_standard() };
-	if (!profile_name_valid(subject->text))
-		diag_error(d, CAVE_VALUE, subject->name,
-			   "a name is 1 to 64 letters, digits, dots, dashes and underscores");
+	begin_policy(&r, subject);
 	if (bare)
 		resolve_filter(&r, subject);
 	for (const struct node *n = statements; n; n = n->next) {
@@ -295,5 +296,17 @@ bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_opt
 	}
 	if (!bare)
 		resolve_statements(&r, subject->kids);
+	return resolver_finish(&r);
+}
+
+bool resolve_nested(struct diags *d, struct loader *l, const struct resolve_options *o, const struct node *profile,
+		    struct policy *out)
+{
+	struct resolver r = {
+		.diags = d, .arena = d->sources->arena, .loader = l, .options = o, .policy = out, .inner = true,
+	};
+
+	begin_policy(&r, profile);
+	resolve_statements(&r, profile->kids);
 	return resolver_finish(&r);
 }

@@ -62,6 +62,9 @@ struct resolver {
 	size_t nexpectations, expectation_cap;
 	struct connect_expectation *connect;
 	size_t nconnects, connect_cap;
+	const struct node **nested;
+	size_t nnested, nested_cap;
+	bool inner; /* this profile is a nested one */
 	struct grant_expectation *grant;
 	size_t ngrants, grant_cap;
 	const char **set; /* the built-in sets that were used */
@@ -72,6 +75,10 @@ struct resolver {
 /* Resolves the statements of profile file number `file`.  Returns false if any error was recorded. */
 bool resolve_profile(struct diags *d, struct loader *l, const struct resolve_options *o, uint32_t file,
 		     const struct node *statements, struct policy *out);
+
+/* The same of a nested profile, an N_PROFILE node; d and l are its own, with the file that it stands in. */
+bool resolve_nested(struct diags *d, struct loader *l, const struct resolve_options *o, const struct node *profile,
+		    struct policy *out);
 
 /* Resolves a JSON profile of the seed system; `text` is file number `file`. */
 bool resolve_json(struct diags *d, const struct resolve_options *o, uint32_t file, struct policy *out);

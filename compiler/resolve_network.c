@@ -353,50 +353,6 @@ void resolve_network(struct resolver *r, const struct node *statement)
 	}
 }
 
-/*
- * A denial speaks of peers, those that come in among them; the programs do not judge these yet, so that it could
- * not be kept.
- */
-static void refuse_denials(struct resolver *r)
-{
-	for (size_t i = 0; i < r->nlistens; i++)
-		for (size_t k = 0; k < r->nnet_rules; k++) {
-			const struct net_rule *deny = &r->net_rule[k];
-			struct diag *e;
-
-			if (deny->allow || !deny->proto[NET_TCP])
-				continue;
-			e = diag_error(r->diags, CAVE_UNSUPPORTED, deny->at,
-				       "a denial of TCP beside a 'listen' is not built yet: it would not hold for peers "
-				       "that connect to the tool");
-			diag_note(r->diags, e, r->listen[i].at, "the 'listen' is here");
-			return;
-		}
-}
-
-/*
- * Which addresses the name servers have is known only when the tool starts: whether a denial covers them cannot be
- * decided here, and the programs do not decide it yet.
- */
-static void refuse_denied_resolver(struct resolver *r)
-{
-	for (size_t i = 0; i < r->nnet_rules; i++) {
-		const struct net_rule *deny = &r->net_rule[i];
-
-		for (size_t k = 0; !deny->allow && k < deny->nports; k++) {
-			struct diag *e;
-
-			if (deny->port[k].lo > 53 || deny->port[k].hi < 53)
-				continue;
-			e = diag_error(r->diags, CAVE_UNSUPPORTED, deny->at,
-				       "a denial of port 53 beside 'allow resolver' is not built yet: a name server could "
-				       "be among what it denies");
-			diag_note(r->diags, e, r->resolver_allow, "the grant is here");
-			return;
-		}
-	}
-}
-
 static const struct net_rule *first_allow(const struct policy *p)
 {
 	for (size_t i = 0; i < p->nnet_rules; i++)
@@ -436,7 +392,4 @@ void finish_network(struct resolver *r)
 			  grant, "the grant is here");
 	else if (r->network_block.file && !p->nnet_rules && !grant.file && !r->diags->errors)
 		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
-	refuse_denials(r);
-	if (p->resolver)
-		refuse_denied_resolver(r);
 }

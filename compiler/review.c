@@ -8,10 +8,9 @@
 #include <unistd.h>
 
 #include "compiler/artefact_read.h"
-#include "compiler/canonical.h"
 #include "compiler/compile.h"
 #include "compiler/egress.h"
-#include "compiler/manifest.h"
+#include "compiler/nested.h"
 #include "compiler/syscalls.h"
 
 static int trouble(const char *file, const char *text)
@@ -89,32 +88,63 @@ static void take_programs(struct compile *c, const struct artefact *view)
 }
 
 /* Everything in the manifest and the text follows from the resolved text and the programs. */
-static const char *differs(struct compile *c, const struct artefact *view)
+static const char *differs(struct compile *c, const struct artefact *view, const struct nested_profiles *nested)
 {
 	struct buffer manifest = { .arena = &c->arena }, text = { .arena = &c->arena };
 
 	if (c->has_hooks != !net_set_empty(&c->set))
 		return "it has egress programs that its text does not ask for, or lacks those that it does";
-	canonical_text(&c->policy, &c->set, &text);
+	compile_text_of(c, !c->around, &text);
 	if (text.n != view->policy.size || memcmp(text.data, view->policy.data, text.n) != 0)
 		return "its text is not in the canonical form of this compiler";
-	manifest_write(&c->policy, c->filter, c->has_hooks ? c->hook : NULL, &c->set.reach, &manifest);
+	manifest_write(&c->policy, c->filter, c->has_hooks ? c->hook : NULL, &c->set.reach, nested, &manifest);
 	if (manifest.n != view->manifest.size || memcmp(manifest.data, view->manifest.data, manifest.n) != 0)
 		return "its manifest says something else than its text";
 	return NULL;
 }
 
-static void prove(struct compile *c)
+/* Compares a view with the policy of its text, and proves it.  NULL, or what is wrong; or errors were recorded. */
+static const char *check(struct compile *c, const struct artefact *view, const struct nested_profiles *nested)
 {
+	const char *fault;
+
+	take_programs(c, view);
+	fault = differs(c, view, nested);
+	if (fault)
+		return fault;
 	for (unsigned arch = 0; arch < SYS_ARCHES; arch++)
 		syscalls_prove(&c->diags, &c->rules[arch], &c->filter[arch]);
 	if (c->has_hooks)
 		egress_prove(&c->diags, &c->policy, c->hook);
+	return NULL;
+}
+
+/* The nested profiles of the text, each compared with the artefact within the artefact. */
+static const char *check_nested(struct compile *c, const struct artefact *view, struct nested_profiles *out)
+{
+	struct nested_list all = nested_all(&c->arena, c);
+
+	for (size_t i = 0; i < all.n; i++) {
+		struct artefact *inner = arena_alloc(&c->arena, sizeof *inner);
+		struct nested_profile *known = ARENA_PUSH(&c->arena, out->item, out->n, out->cap);
+		struct artefact_error error;
+		const char *fault;
+
+		if (!artefact_nested(view, all.item[i]->policy.name, inner, &error))
+			return *error.text ? arena_strdup(&c->arena, error.text) : "a nested profile of its text is not in it";
+		known->name = all.item[i]->policy.name;
+		memcpy(known->identity, inner->identity, CAVE_DIGEST_SIZE);
+		fault = check(all.item[i], inner, NULL);
+		if (fault)
+			return fault;
+	}
+	return NULL;
 }
 
 static int open_artefact(struct compile *c, const char *path, const struct resolve_options *o)
 {
 	struct artefact *view = arena_alloc(&c->arena, sizeof *view);
+	struct nested_profiles nested = { NULL, 0, 0 };
 	struct artefact_error error;
 	const char *fault;
 	size_t size;
@@ -132,12 +162,12 @@ static int open_artefact(struct compile *c, const char *path, const struct resol
 		return EXIT_REFUSED;
 	if (c->policy.bare)
 		return invalid(path, "its text is a bare filter");
-	take_programs(c, view);
-	fault = differs(c, view);
+	fault = check_nested(c, view, &nested);
+	if (!fault)
+		fault = check(c, view, &nested);
 	if (fault)
 		return invalid(path, fault);
-	prove(c);
-	return c->diags.errors ? EXIT_REFUSED : EXIT_DONE;
+	return compile_errors(c) ? EXIT_REFUSED : EXIT_DONE;
 }
 
 /* --- profiles ------------------------------------------------------------------------------------ */
@@ -170,7 +200,7 @@ struct compile *review_open(const char *path, const struct review_options *o, in
 		*status = open_profile(c, path, &options, o);
 	if (*status == EXIT_DONE)
 		return c;
-	diags_print(&c->diags, stderr);
+	compile_print(c, stderr);
 	compile_end(c);
 	return NULL;
 }

@@ -71,6 +71,12 @@ CAVE_API enum cave_code cave_policy_open_fd(int fd, struct cave_policy **out, st
 CAVE_API enum cave_code cave_policy_open_memory(const void *data, size_t size, struct cave_policy **out,
 						struct cave_error *error);
 
+/*
+ * Chooses a profile that is nested in the policy, by its name; the name of the outermost one chooses that.  What was
+ * prepared before is not changed by it.  If it fails, the policy is as it was.
+ */
+CAVE_API enum cave_code cave_policy_choose(struct cave_policy *policy, const char *name, struct cave_error *error);
+
 /* NULL is allowed, here and in the other functions that free. */
 CAVE_API void cave_policy_free(struct cave_policy *policy);
 
@@ -150,6 +156,11 @@ enum {
 	 * started by a thread that belongs to the prepared start, so that a host's threads may come and go.
 	 */
 	CAVE_SPAWN_FROM_CALLER = 1u << 0,
+	/*
+	 * The caller waits in cave_wait() until the tool has ended, and that call keeps the limits of the policy that
+	 * the kernel does not keep by itself.  Without this flag a thread that belongs to the prepared start keeps them.
+	 */
+	CAVE_SPAWN_UNGUARDED = 1u << 1,
 };
 
 struct cave_spawn {
@@ -188,7 +199,11 @@ CAVE_API int cave_tool_pidfd(const struct cave_tool *tool);
 
 struct cave_result {
 	size_t size; /* set by the caller: sizeof(struct cave_result) */
-	enum cave_code code; /* CAVE_OK, or what ended the tool in its place: CAVE_TIMEOUT, CAVE_OUTPUT_LIMIT */
+	/*
+	 * CAVE_OK, or the limit that ended the tool: CAVE_TIMEOUT, CAVE_OUTPUT_LIMIT, CAVE_FAILED for its memory.
+	 * cave_tool_verdict() has a sentence about it.
+	 */
+	enum cave_code code;
 	int status; /* as waitpid() gives it; -1 if another part of the host has reaped the tool */
 	uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC, when it was started and seen to have ended */
 };
@@ -199,6 +214,9 @@ struct cave_result {
  */
 CAVE_API enum cave_code cave_wait(struct cave_tool *tool, int timeout_ms, bool *ended, struct cave_result *result,
 				  struct cave_error *error);
+
+/* CAVE_OK, or the code of the limit that ended the tool, which then is in *error with 124 for a status. */
+CAVE_API enum cave_code cave_tool_verdict(const struct cave_tool *tool, struct cave_error *error);
 
 /* Sends a signal to the tool, and to no other process that may have its number by now. */
 CAVE_API enum cave_code cave_tool_signal(struct cave_tool *tool, int signal, struct cave_error *error);

@@ -5,6 +5,7 @@
 
 #include "cave.h"
 #include "runtime/kept.h"
+#include "runtime/guard.h"
 #include "runtime/memory.h"
 #include "runtime/plan.h"
 #include "runtime/report.h"
@@ -19,8 +20,9 @@ struct cave_prepared {
 	_Atomic bool started;
 	_Atomic int spare; /* a ruleset for the next start, made while the last tool runs; -1: there is none */
 	bool fresh; /* the plan has been checked and not made: each tool makes its own */
-	bool has_spawner;
+	bool has_threads;
 	struct spawner spawner;
+	struct guard guard;
 };
 
 /* Calls step(of) where memory of `m` is taken; refuses if it runs out.  What was half made is the caller's to undo. */

@@ -89,6 +89,27 @@ enum cave_code cave_policy_open_memory(const void *data, size_t size, struct cav
 	return finish(&o, copy_policy, out, error);
 }
 
+struct choice {
+	struct cave_policy *policy;
+	const char *name;
+};
+
+static bool choose(void *of, struct refusal *r)
+{
+	struct choice *c = of;
+
+	return policy_choose(c->policy, c->name, r);
+}
+
+enum cave_code cave_policy_choose(struct cave_policy *policy, const char *name, struct cave_error *error)
+{
+	struct choice c = { policy, name };
+	struct refusal r;
+	bool ok = api_guard(&policy->memory, choose, &c, &r);
+
+	return api_answer(ok, &r, error);
+}
+
 void cave_policy_free(struct cave_policy *policy)
 {
 	if (policy)

@@ -110,9 +110,9 @@ enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_option
 	kept_init(&p.prepared->kept);
 	p.prepared->spare = -1;
 	ok = api_guard(&p.prepared->memory, prepare, &p, &r);
-	if (ok && spawner_init(&p.prepared->spawner))
+	if (ok && (spawner_init(&p.prepared->spawner) || guard_init(&p.prepared->guard)))
 		ok = refuse(&r, CAVE_FAILED, "out of memory");
-	p.prepared->has_spawner = ok;
+	p.prepared->has_threads = ok;
 	if (ok)
 		*out = p.prepared;
 	else
@@ -124,8 +124,10 @@ void cave_prepared_free(struct cave_prepared *prepared)
 {
 	if (!prepared)
 		return;
-	if (prepared->has_spawner)
+	if (prepared->has_threads) {
 		spawner_end(&prepared->spawner);
+		guard_end(&prepared->guard);
+	}
 	if (prepared->spare >= 0)
 		close(prepared->spare);
 	plan_close(&prepared->plan, NULL);

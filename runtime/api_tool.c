@@ -12,23 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/api.h"
 #include "runtime/kernel.h"
-#include "runtime/run.h"
-#include "runtime/spawn.h"
-
-struct cave_tool {
-	struct memory memory; /* holds this as well */
-	struct cave_prepared *prepared;
-	struct cave_spawn spawn;
-	struct plan own; /* where every tool has one, as it has a workspace */
-	struct run run;
-	int into; /* the control group that it is started in, -1 for the caller's; not its own to close */
-	struct spawned process; /* pidfd is -1 if nothing was started */
-	int proc;
-	bool ended;
-	struct cave_result result;
-};
+#include "runtime/tool.h"
 
 struct starting {
 	struct cave_tool *tool;
@@ -36,14 +21,6 @@ struct starting {
 	struct refusal *refusal;
 	bool ok;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* --- starting ------------------------------------------------------------------------------------- */
 
@@ -113,15 +90,19 @@ static void make_ready(struct cave_prepared *p)
 		close(ruleset);
 }
 
-/* Straight into the policy's group: nothing is kept for a single run. */
-static bool find_group(struct cave_tool *t, struct refusal *r)
+/* Straight into the policy's group, unless the limits need one for this run, beneath it. */
+static bool find_groups(struct cave_tool *t, struct refusal *r)
 {
 	const struct kept *kept = &t->prepared->kept;
 
-	if (kept->group.fd < 0)
-		return true;
-	t->into = kept->group.fd;
-	return kept_verify(kept, r);
+	if (kept->group.fd >= 0 && !kept_verify(kept, r))
+		return false;
+	if (!groups_make(&t->memory, &t->run.plan->artefact, &kept->group, &t->groups, r))
+		return false;
+	t->run.join = t->groups.procs;
+	t->run.njoin = GROUPS_OLD;
+	t->into = t->groups.run.fd >= 0 ? t->groups.run.fd : kept->group.fd;
+	return true;
 }
 
 static bool prepare(void *of, struct refusal *r)
@@ -131,7 +112,8 @@ static bool prepare(void *of, struct refusal *r)
 	const struct plan *plan;
 
 	return api_take(&t->spawn, sizeof t->spawn, s->spawn, "struct cave_spawn", r) && find_plan(t, &plan, r) &&
-	       run_make(&t->memory, plan, &t->spawn, &t->run, r) && find_ruleset(t, plan, r) && find_group(t, r);
+	       run_make(&t->memory, plan, &t->spawn, &t->pump, &t->run, r) && find_ruleset(t, plan, r) &&
+	       find_groups(t, r);
 }
 
 static void start(void *of)
@@ -151,7 +133,7 @@ static void start_here(struct starting *s)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static bool start_tool(struct starting *s)
+static bool start_it(struct starting *s)
 {
 	struct cave_tool *t = s->tool;
 	int error = 0;
@@ -163,9 +145,24 @@ static bool start_tool(struct starting *s)
 		error = spawner_call(&t->prepared->spawner, start, s);
 	if (error)
 		return refuse_errno(s->refusal, CAVE_FAILED, error, "a thread to start the tool");
-	if (s->ok)
-		t->proc = hold_proc(t->process.pid);
 	return s->ok;
+}
+
+/* It runs: from now on its limits are kept. */
+static bool keep_limits(struct cave_tool *t, struct refusal *r)
+{
+	const struct cave_limits *limits = &t->run.plan->artefact.limits;
+	bool pumped = limits->value[CAVE_LIMIT_OUTPUT];
+	int error = 0;
+
+	t->started = true;
+	watch_begin(&t->watch, limits, t->process.pidfd, t->process.pid, t->groups.cpu_stat, pumped ? &t->pump : NULL,
+		    t->result.started_ns);
+	if (pumped && !pump_start(&t->pump, t->process.pidfd, r))
+		return false;
+	if (!(t->spawn.flags & CAVE_SPAWN_UNGUARDED) && watch_check(&t->watch) >= 0)
+		error = guard_add(&t->prepared->guard, &t->guarded, &t->watch);
+	return !error || refuse_errno(r, CAVE_FAILED, error, "a thread to keep the tool's limits");
 }
 
 enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spawn *spawn,
@@ -182,8 +179,12 @@ enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spaw
 	}
 	t->prepared = prepared;
 	t->run.null = t->run.ruleset = t->into = t->process.pidfd = t->proc = -1;
+	groups_init(&t->groups);
+	pump_init(&t->pump);
 	plan_init(&t->own, &t->memory, prepared->policy);
-	ok = api_guard(&t->memory, prepare, &s, &r) && start_tool(&s);
+	ok = api_guard(&t->memory, prepare, &s, &r) && start_it(&s) && keep_limits(t, &r);
+	if (ok)
+		t->proc = hold_proc(t->process.pid);
 	run_close(&t->run);
 	if (ok)
 		make_ready(prepared);
@@ -240,27 +241,41 @@ static void reap(struct cave_tool *t, int flags)
 	while (result && errno == EINTR);
 	if (!result && !info.si_pid)
 		return;
-	t->ended = true;
-	t->result.status = result ? -1 : wait_status_of(&info);
-	t->result.ended_ns = now_ns();
+	tool_ended(t, result ? -1 : wait_status_of(&info));
+}
+
+/* The earlier of two times in milliseconds, of which -1 is never. */
+static int sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/* The tool has ended, and so has its output. */
+static bool is_over(struct cave_tool *t)
+{
+	if (!t->ended)
+		reap(t, WNOHANG);
+	return t->ended && tool_output_done(t);
 }
 
 static bool await(struct cave_tool *t, int timeout_ms, struct refusal *r)
 {
-	struct pollfd p = { .fd = t->process.pidfd, .events = POLLIN };
+	struct pollfd p[] = { { .fd = t->process.pidfd, .events = POLLIN }, { .fd = t->pump.event, .events = POLLIN } };
 	uint64_t end = now_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000;
 
 	for (;;) {
 		uint64_t now = now_ns();
 		int left = timeout_ms < 0 ? -1 : now < end ? (int)((end - now + 999999) / 1000000) : 0;
-		int n = poll(&p, 1, left);
 
-		if (n < 0 && errno != EINTR)
+		/* A descriptor below 0 is passed over: what has ended stays readable. */
+		if (t->ended)
+			p[0].fd = -1;
+		if (poll(p, 2, sooner(left, tool_check(t))) < 0 && errno != EINTR)
 			return refuse_errno(r, CAVE_FAILED, errno, "cannot wait for the tool");
-		if (n > 0)
-			reap(t, WNOHANG);
-		if (t->ended || (n >= 0 && timeout_ms >= 0 && now_ns() >= end))
+		if (is_over(t) || (timeout_ms >= 0 && now_ns() >= end))
 			return true;
+		if (p[1].revents)
+			pump_heard(&t->pump);
 	}
 }
 
@@ -269,17 +284,24 @@ enum cave_code cave_wait(struct cave_tool *tool, int timeout_ms, bool *ended, st
 {
 	struct refusal r;
 	size_t size = result ? result->size : 0;
+	bool over = is_over(tool);
 
-	if (!tool->ended && !await(tool, timeout_ms, &r))
+	if (!over && !await(tool, timeout_ms, &r))
 		return api_answer(false, &r, error);
+	over = is_over(tool);
 	if (ended)
-		*ended = tool->ended;
-	if (!tool->ended || size < sizeof size)
+		*ended = over;
+	if (!over || size < sizeof size)
 		return CAVE_OK;
 	if (size > sizeof *result)
 		size = sizeof *result;
 	memcpy((char *)result + sizeof size, (char *)&tool->result + sizeof size, size - sizeof size);
 	return CAVE_OK;
+}
+
+enum cave_code cave_tool_verdict(const struct cave_tool *tool, struct cave_error *error)
+{
+	return tool_verdict(tool, error);
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -291,7 +313,6 @@ static void end(struct cave_tool *t)
 		return;
 	if (!t->ended && !syscall(SYS_pidfd_send_signal, t->process.pidfd, SIGKILL, NULL, 0))
 		reap(t, 0);
-	close(t->process.pidfd);
 }
 
 enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
@@ -302,9 +323,14 @@ enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 	if (!tool)
 		return CAVE_OK;
 	end(tool);
+	guard_remove(&tool->prepared->guard, &tool->guarded);
+	pump_close(&tool->pump);
+	if (tool->process.pidfd >= 0)
+		close(tool->process.pidfd);
 	if (tool->proc >= 0)
 		close(tool->proc);
-	ok = plan_close(&tool->own, &r);
+	ok = groups_remove(&tool->groups, &r);
+	ok = plan_close(&tool->own, ok ? &r : NULL) && ok;
 	api_free(tool);
 	return api_answer(ok, &r, error);
 }

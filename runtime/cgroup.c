@@ -32,15 +32,45 @@ bool cgroup_unavailable(struct refusal *r, int error, const char *what, const ch
 
 /* --- where the caller's own group is -------------------------------------------------------------- */
 
-/* The line "0::/path" of /proc/self/cgroup: the place in the second version's hierarchy (cgroup-v2.rst). */
-static char *own_path(char *text)
+/* True if the word is one of a list with commas between. */
+static bool in_list(const char *list, size_t n, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list, *end = list + n; at <= end; at++) {
+		const char *comma = memchr(at, ',', (size_t)(end - at));
+		size_t item = (size_t)((comma ? comma : end) - at);
+
+		if (item == length && !memcmp(at, word, length))
+			return true;
+		at += item;
+	}
+	return false;
+}
+
+/*
+ * The line "4:memory,hugetlb:/path" of /proc/self/cgroup that has the controller, or "0::/path", the place in the
+ * second version's hierarchy (cgroup-v2.rst), for NULL.
+ */
+static char *own_path(char *text, const char *controller)
 {
 	char *line, *save;
 
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (!strncmp(line, "0::/", 4))
-			return line + 3;
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+
+		if (path && path[1] == '/' &&
+		    (controller ? in_list(list + 1, (size_t)(path - list - 1), controller) : !strncmp(line, "0::", 3)))
+			return path + 1;
+	}
 	return NULL;
+}
+
+static bool shows(const struct mount *mount, const char *controller)
+{
+	if (!controller)
+		return !strcmp(mount->type, "cgroup2");
+	return !strcmp(mount->type, "cgroup") && in_list(mount->super, strlen(mount->super), controller);
 }
 
 /* Where `own` is seen under this mount, which shows the hierarchy from `root` down; NULL if it is not. */
@@ -48,27 +78,28 @@ static char *under_mount(struct memory *m, const struct mount *mount, const char
 {
 	size_t skip = strcmp(mount->root, "/") ? strlen(mount->root) : 0;
 
-	if (strcmp(mount->type, "cgroup2") || !path_within(own, mount->root) ||
-	    path_within(own, "/.."))
+	if (!path_within(own, mount->root) || path_within(own, "/.."))
 		return NULL;
 	return memory_printf(m, "%s%s", mount->point, strcmp(own, "/") ? own + skip : "");
 }
 
-static bool is_cgroup2(int fd)
+static bool is_cgroup(int fd, const char *controller)
 {
 	struct statfs fs;
 
-	return !fstatfs(fd, &fs) && ((unsigned long)fs.f_type & 0xffffffff) == K_FS_CGROUP2;
+	return !fstatfs(fd, &fs) &&
+	       ((unsigned long)fs.f_type & 0xffffffff) == (controller ? K_FS_CGROUP : K_FS_CGROUP2);
 }
 
 /* Opens the caller's group under the first mount that shows it: a later mount may have covered one. */
-static int open_own(struct memory *m, const struct mounts *mounts, const char *own, const char **path)
+static int open_own(struct memory *m, const struct mounts *mounts, const char *controller, const char *own,
+		    const char **path)
 {
 	for (size_t i = 0; i < mounts->n; i++) {
-		char *at = under_mount(m, &mounts->mount[i], own);
+		char *at = shows(&mounts->mount[i], controller) ? under_mount(m, &mounts->mount[i], own) : NULL;
 		int fd = at ? open(at, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-		if (fd >= 0 && is_cgroup2(fd)) {
+		if (fd >= 0 && is_cgroup(fd, controller)) {
 			*path = at;
 			return fd;
 		}
@@ -78,31 +109,39 @@ static int open_own(struct memory *m, const struct mounts *mounts, const char *o
 	return -1;
 }
 
-static bool any_cgroup2(const struct mounts *mounts)
-{
-	for (size_t i = 0; i < mounts->n; i++)
-		if (!strcmp(mounts->mount[i].type, "cgroup2"))
-			return true;
-	return false;
-}
-
-bool cgroup_own(struct memory *m, struct cgroup *c, struct refusal *r)
+int cgroup_find(struct memory *m, const char *controller, struct cgroup *c, const char **own)
 {
 	struct mounts mounts;
-	char *text, *own;
+	char *text;
 	int error = proc_read(m, "/proc/self/cgroup", &text);
 
 	if (!error)
 		error = mountinfo_read(m, &mounts);
 	if (error)
+		return error;
+	*own = own_path(text, controller);
+	c->fd = -1;
+	for (size_t i = 0; i < mounts.n && *own; i++)
+		if (shows(&mounts.mount[i], controller)) {
+			c->fd = open_own(m, &mounts, controller, *own, &c->path);
+			return c->fd < 0 ? ENOENT : 0;
+		}
+	*own = NULL;
+	return ENOENT;
+}
+
+bool cgroup_own(struct memory *m, struct cgroup *c, struct refusal *r)
+{
+	const char *own = NULL;
+	int error = cgroup_find(m, NULL, c, &own);
+
+	if (!error)
+		return true;
+	if (error != ENOENT)
 		return cgroup_unavailable(r, error, "cannot read", "/proc/self");
-	own = own_path(text);
-	if (!own || !any_cgroup2(&mounts))
+	if (!own)
 		return cgroup_unavailable(r, 0, "no hierarchy of control groups of version 2 is mounted here", "");
-	c->fd = open_own(m, &mounts, own, &c->path);
-	if (c->fd < 0)
-		return cgroup_unavailable(r, 0, "no mount of cgroup2 shows the caller's own group ", own);
-	return true;
+	return cgroup_unavailable(r, 0, "no mount of cgroup2 shows the caller's own group ", own);
 }
 
 /* --- leftovers ------------------------------------------------------------------------------------ */
@@ -188,7 +227,7 @@ const char *cgroup_why_not(int error)
 	}
 }
 
-bool cgroup_make(struct memory *m, int parent, const char *path, struct cgroup *out, struct refusal *r)
+int cgroup_new(struct memory *m, int parent, const char *path, struct cgroup *out)
 {
 	struct cgroup c = { .parent = parent, .fd = -1 };
 	int error = EAGAIN;
@@ -196,10 +235,16 @@ bool cgroup_make(struct memory *m, int parent, const char *path, struct cgroup *
 	cgroup_sweep(parent);
 	for (unsigned tries = 0; error == EAGAIN && tries < MAKE_TRIES; tries++)
 		error = make_one(m, path, &c);
-	if (error)
-		return cgroup_unavailable(r, error, cgroup_why_not(error), path);
-	*out = c;
-	return true;
+	if (!error)
+		*out = c;
+	return error;
+}
+
+bool cgroup_make(struct memory *m, int parent, const char *path, struct cgroup *out, struct refusal *r)
+{
+	int error = cgroup_new(m, parent, path, out);
+
+	return !error || cgroup_unavailable(r, error, cgroup_why_not(error), path);
 }
 
 static void kill_all(const struct cgroup *c)

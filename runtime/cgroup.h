@@ -19,8 +19,17 @@ struct cgroup {
 /* The caller's own group, wherever the hierarchy is mounted: fd and path.  Refuses with CAVE_NETWORK_UNAVAILABLE. */
 bool cgroup_own(struct memory *m, struct cgroup *out, struct refusal *r);
 
+/*
+ * The caller's own group in the hierarchy of the first version that has the controller; NULL: in that of the second.
+ * Returns an errno; with ENOENT *own is the group's path in its hierarchy, or NULL if there is no such hierarchy here.
+ */
+int cgroup_find(struct memory *m, const char *controller, struct cgroup *out, const char **own);
+
 /* Clears what dead runs left in `parent`, whose path is `path`, and makes a new one for one run. */
 bool cgroup_make(struct memory *m, int parent, const char *path, struct cgroup *out, struct refusal *r);
+
+/* The same without words: returns an errno. */
+int cgroup_new(struct memory *m, int parent, const char *path, struct cgroup *out);
 
 /* Kills whatever is left in it, waits until it is empty, and removes it.  False, with *r if not NULL, if it stays. */
 bool cgroup_remove(struct cgroup *c, struct refusal *r);

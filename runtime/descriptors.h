@@ -12,6 +12,7 @@
 struct reopened {
 	int fd; /* its number in the tool */
 	int flags; /* of open() */
+	bool narrowed; /* it must be opened again also where no mount asks for it */
 	dev_t device;
 	char path[64];
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "runtime/files_private.h"
@@ -124,6 +125,35 @@ static bool judge_executable(struct preparation *p, const struct grant *g)
 	return add_executable(p, g);
 }
 
+/* A terminal by any of its devices (Documentation/admin-guide/devices.txt), or a folder with such in it. */
+static bool leads_to_terminal(struct preparation *p, const struct grant *g)
+{
+	unsigned type = major(g->st.st_rdev);
+	const char *path;
+
+	if (S_ISCHR(g->st.st_mode))
+		return type == 4 || type == 5 || (type >= 136 && type <= 143);
+	path = S_ISDIR(g->st.st_mode) ? path_of(p->memory, g->fd) : NULL;
+	return path && path_within(path, "/dev") && !path_within(path, "/dev/shm");
+}
+
+/*
+ * Where output is limited, it has no way past the pipes that count it.  What `system` grants of terminals is then for
+ * reading.
+ */
+static bool keep_from_terminal(struct preparation *p, struct grant *g)
+{
+	if (!p->request->artefact->limits.value[CAVE_LIMIT_OUTPUT] || !(g->flags & CAVE_FILE_WRITE) ||
+	    !leads_to_terminal(p, g))
+		return true;
+	if (!(g->flags & CAVE_FILE_SYSTEM))
+		return refuse(p->refusal, CAVE_FAILED,
+			      "output is limited, and the write grant %s leads past the limit: it reaches terminals",
+			      grant_shown(p, g));
+	g->flags &= ~(unsigned)CAVE_FILE_WRITE;
+	return true;
+}
+
 static bool judge(struct preparation *p, struct grant *g)
 {
 	const char *own = own_place(p, g);
@@ -141,6 +171,8 @@ static bool judge(struct preparation *p, struct grant *g)
 	if (g->program && (!S_ISREG(g->st.st_mode) || !(g->st.st_mode & 0111)))
 		return refuse_program(p->refusal, EACCES, g->path, "it is no executable file");
 	if (g->program && !check_program(p, g))
+		return false;
+	if (!keep_from_terminal(p, g))
 		return false;
 	if (g->flags & CAVE_FILE_WRITE && S_ISBLK(g->st.st_mode))
 		return refuse(p->refusal, CAVE_FAILED, "the write grant %s is a block device", grant_shown(p, g));

@@ -67,6 +67,11 @@ struct k_mount_attr {
 	uint64_t attr_set, attr_clr, propagation, userns_fd;
 };
 
+/* include/uapi/linux/resource.h */
+struct k_rlimit {
+	uint64_t cur, max;
+};
+
 struct k_open_how {
 	uint64_t flags, mode, resolve;
 };

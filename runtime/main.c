@@ -65,7 +65,7 @@ static enum cave_code start(const struct options *o, struct cave_prepared *prepa
 {
 	const struct cave_spawn spawn = {
 		.size = sizeof spawn, .argv = o->argv, .environment = environ, .standard = { 0, 1, 2 },
-		.keep = o->keep,      .nkeep = o->nkeep, .mask = mask, .flags = CAVE_SPAWN_FROM_CALLER,
+		.keep = o->keep,      .nkeep = o->nkeep, .mask = mask, .flags = CAVE_SPAWN_FROM_CALLER | CAVE_SPAWN_UNGUARDED,
 	};
 
 	return cave_spawn(prepared, &spawn, out, error);
@@ -84,11 +84,13 @@ static enum cave_code run(const struct options *o, struct cave_prepared *prepare
 	code = start(o, prepared, mask, &tool, error);
 	if (code)
 		return code;
-	*status = wait_for(cave_tool_pid(tool));
+	*status = wait_for(tool);
+	code = tool_verdict(tool, error);
 	if (cave_tool_free(tool, &left))
 		report_note("%s\n", left.text);
-	explain(prepared, *status);
-	return CAVE_OK;
+	if (!code)
+		explain(prepared, *status);
+	return code;
 }
 
 static int refused(const struct cave_error *e)
@@ -131,6 +133,8 @@ int main(int argc, char **argv)
 	/* Before anything is made that would have to be removed. */
 	wait_prepare(&mask);
 	code = cave_policy_open(options.policy, &policy, &error);
+	if (!code && options.profile)
+		code = cave_policy_choose(policy, options.profile, &error);
 	if (!code)
 		code = prepare(&options, policy, &prepared, &error);
 	if (!code)

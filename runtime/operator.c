@@ -152,7 +152,8 @@ bool operator_load(struct memory *m, const char *path, struct operator_rules *ou
 
 bool operator_accepts(const struct operator_rules *o, const struct artefact *a, struct refusal *r)
 {
-	if (!operator_trusts(o, a->identity))
+	/* The identity of the policy around a nested one covers it. */
+	if (!operator_trusts(o, a->identity) && !(a->around && operator_trusts(o, a->around)))
 		return refuse(r, CAVE_POLICY_UNTRUSTED,
 			      "the identity of the policy is not among those that this host trusts");
 	if (o->record.n)

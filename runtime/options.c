@@ -12,6 +12,7 @@ static const char help[] =
 	"Starts PROGRAM under a policy that cavec has compiled.  What the policy says is enforced\n"
 	"by the kernel, or PROGRAM is not started.\n"
 	"\n"
+	"  --profile NAME    the profile of that name within the policy, in place of the outermost\n"
 	"  --script FILE     make FILE readable and pass its absolute path as the first argument\n"
 	"  --workspace DIR   the folder that the policy calls workspace; without it a fresh one,\n"
 	"                    made under TMPDIR or /tmp and removed at the end\n"
@@ -43,7 +44,7 @@ static const char help[] =
 static const char version[] = "caverun " CAVE_VERSION "\n";
 
 /* Known to a later version: refused by name, so that nobody takes them for accepted. */
-static const char *const later[] = { "--profile", "--status-fd", "--log",
+static const char *const later[] = { "--status-fd", "--log",
 				     "--report", "--trace", "--capabilities" };
 
 static bool usage(struct refusal *r, const char *what, const char *which)
@@ -167,7 +168,7 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 	const struct {
 		const char *name;
 		const char **to;
-	} values[] = { { "--script", &o->script }, { "--workspace", &o->workspace },
+	} values[] = { { "--profile", &o->profile }, { "--script", &o->script }, { "--workspace", &o->workspace },
 		       { "--chdir", &o->chdir },   { "--user", &o->user },
 		       { "--config", &o->config }, { "--format", &o->format }, { "--keep-fd", NULL },
 		       { "--folder", NULL } };

@@ -36,26 +36,76 @@ static bool read_all(struct memory *m, int fd, const char *path, const void **da
 	return true;
 }
 
-static void read_name(struct cave_policy *p)
+static void read_name(const struct artefact *a, char name[ARTEFACT_NAME_MAX + 1])
 {
 	struct artefact_record record;
 
-	for (size_t at = 0; artefact_next(&p->artefact, &at, &record);)
-		if (record.type == CAVE_RECORD_NAME)
-			memcpy(p->name, record.payload, record.length);
+	for (size_t at = 0; artefact_next(a, &at, &record);)
+		if (record.type == CAVE_RECORD_NAME) {
+			memcpy(name, record.payload, record.length);
+			name[record.length] = '\0';
+		}
+}
+
+/* From here on `a` is the policy. */
+static bool take(struct cave_policy *p, const struct artefact *a, const char *path, struct refusal *r)
+{
+	if (!a->filter[ARCH_FILTER].n)
+		return refuse(r, CAVE_FAILED, "the policy %s has no syscall filter for %s", path,
+			      artefact_arch_name(ARCH_FILTER));
+	p->artefact = *a;
+	read_name(a, p->name);
+	return true;
 }
 
 static bool check(struct cave_policy *p, const void *data, size_t size, const char *path, struct refusal *r)
 {
 	struct artefact_error error;
 
-	if (!artefact_open(data, size, &p->artefact, &error))
+	if (!artefact_open(data, size, &p->outermost, &error))
 		return refuse(r, CAVE_POLICY_INVALID, "the policy %s is invalid: %s", path, error.text);
-	if (!p->artefact.filter[ARCH_FILTER].n)
-		return refuse(r, CAVE_FAILED, "the policy %s has no syscall filter for %s", path,
-			      artefact_arch_name(ARCH_FILTER));
-	read_name(p);
-	return true;
+	return take(p, &p->outermost, path, r);
+}
+
+/* The names of the nested profiles: "a, b". */
+static const char *names_of(struct memory *m, const struct artefact *a)
+{
+	struct artefact_record record;
+	const char *names = "";
+
+	for (size_t at = 0; artefact_next(a, &at, &record);)
+		if (record.type == CAVE_RECORD_PROFILE) {
+			size_t n;
+			const char *name = artefact_nested_name(&record, &n);
+
+			names = memory_printf(m, "%s%s%.*s", names, *names ? ", " : "", (int)n, name);
+		}
+	return names;
+}
+
+static bool no_such_profile(struct cave_policy *p, const char *name, struct refusal *r)
+{
+	const char *names = names_of(&p->memory, &p->outermost);
+
+	if (!*names)
+		return refuse(r, CAVE_FAILED, "the policy has no nested profiles, and so no '%s'", name);
+	return refuse(r, CAVE_FAILED, "the policy has no nested profile '%s'; it has %s", name, names);
+}
+
+bool policy_choose(struct cave_policy *p, const char *name, struct refusal *r)
+{
+	char own[ARTEFACT_NAME_MAX + 1] = "";
+	struct artefact_error error;
+	struct artefact inner;
+
+	read_name(&p->outermost, own);
+	if (!strcmp(own, name))
+		return take(p, &p->outermost, name, r);
+	if (artefact_nested(&p->outermost, name, &inner, &error))
+		return take(p, &inner, name, r);
+	if (!error.text[0])
+		return no_such_profile(p, name, r);
+	return refuse(r, CAVE_POLICY_INVALID, "the nested profile '%s' is invalid: %s", name, error.text);
 }
 
 bool policy_read(struct cave_policy *p, int fd, const char *path, struct refusal *r)

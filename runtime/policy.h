@@ -9,7 +9,8 @@
 
 struct cave_policy {
 	struct memory memory; /* holds the copy that counts, and this */
-	struct artefact artefact;
+	struct artefact artefact; /* that was chosen */
+	struct artefact outermost; /* the whole of what was read */
 	char name[ARTEFACT_NAME_MAX + 1];
 	int fd; /* the file, to see where it lies; -1: it is none */
 };
@@ -19,6 +20,9 @@ bool policy_read(struct cave_policy *p, int fd, const char *path, struct refusal
 
 /* From a copy of `size` bytes at `data`. */
 bool policy_copy(struct cave_policy *p, const void *data, size_t size, struct refusal *r);
+
+/* Makes p->artefact the profile of that name that is nested in the outermost one, or that one itself. */
+bool policy_choose(struct cave_policy *p, const char *name, struct refusal *r);
 
 /* Closes and frees what it holds, and so *p, which lies in its own memory. */
 void policy_close(struct cave_policy *p);

@@ -8,6 +8,7 @@
 #include "cave/codes.h"
 
 enum {
+	STATUS_LIMIT = 124,
 	STATUS_REFUSED = 125,
 	STATUS_NOT_EXECUTABLE = 126,
 	STATUS_NOT_FOUND = 127,

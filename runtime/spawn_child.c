@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -36,6 +37,44 @@ const char spawn_step_execve[] = "execve";
 #define SYS4(nr, a, b, c, d) SYS6(nr, a, b, c, d, 0, 0)
 #define SYS3(nr, a, b, c) SYS6(nr, a, b, c, 0, 0, 0)
 #define SYS2(nr, a, b) SYS6(nr, a, b, 0, 0, 0, 0)
+
+/* --- what it may use ------------------------------------------------------------------------------ */
+
+/* First: from here on the kernel counts what it uses.  The descriptors were opened by who may move it. */
+static long join_groups(struct child *c)
+{
+	long error = 0;
+
+	for (size_t i = 0; i < c->run->njoin && error >= 0; i++)
+		if (c->run->join[i] >= 0)
+			error = SYS3(SYS_write, c->run->join[i], "0", 1);
+	return error < 0 ? error : 0;
+}
+
+/* Never more than the caller may use. */
+static long bound(int resource, uint64_t value)
+{
+	struct k_rlimit l;
+	long error;
+
+	if (!value)
+		return 0;
+	error = SYS4(SYS_prlimit64, 0, resource, NULL, &l);
+	if (error)
+		return error;
+	l.max = l.max < value ? l.max : value;
+	l.cur = l.cur < l.max ? l.cur : l.max;
+	return SYS4(SYS_prlimit64, 0, resource, &l, NULL);
+}
+
+/* After the last step that opens anything. */
+static long set_limits(struct child *c)
+{
+	const uint64_t *value = c->plan->artefact.limits.value;
+	long error = bound(RLIMIT_NOFILE, value[CAVE_LIMIT_OPEN_FILES]);
+
+	return error ? error : bound(RLIMIT_FSIZE, value[CAVE_LIMIT_FILE_SIZE]);
+}
 
 /* --- ids ------------------------------------------------------------------------------------------ */
 
@@ -273,11 +312,14 @@ static long reopen_devices(struct child *c)
 	const struct descriptors *d = &c->run->descriptors;
 	long error = 0;
 
-	for (size_t i = 0; i < d->nreopened && c->mode != CHILD_PLAIN && !error; i++) {
+	for (size_t i = 0; i < d->nreopened && !error; i++) {
 		const struct reopened *old = &d->reopened[i];
-		long fd = SYS4(SYS_openat, AT_FDCWD, old->path, old->flags, 0);
 		struct stat st;
+		long fd;
 
+		if (c->mode == CHILD_PLAIN && !old->narrowed)
+			continue;
+		fd = SYS4(SYS_openat, AT_FDCWD, old->path, old->flags, 0);
 		if (fd < 0)
 			return fd;
 		error = SYS4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
@@ -460,6 +502,7 @@ static const struct {
 	const char *name;
 	long (*run)(struct child *);
 } steps[] = {
+	{ "joining its control groups", join_groups },
 	{ "entering its namespaces", enter_namespaces },
 	{ spawn_step_ids, map_ids },
 	{ spawn_step_copy, clone_trees },
@@ -478,6 +521,7 @@ static const struct {
 	{ "the parent-death signal", die_with_parent },
 	{ "close_range", close_descriptors },
 	{ "the signal mask", restore_signals },
+	{ "setting its limits", set_limits },
 	{ "seccomp", set_filter },
 	{ spawn_step_execve, execute },
 	{ "the policy's filter answered execve in the kernel's place", not_executed },

@@ -2,8 +2,11 @@
 #include "runtime/wait.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/report.h"
@@ -56,57 +59,128 @@ static void suffer(int signal)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* --- stops ---------------------------------------------------------------------------------------- */
+
+/* SIGCONT at that time, which lets a stopped process go on; NULL if there is no need. */
+static bool arm(clockid_t clock, uint64_t ns, timer_t *timer)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT };
+	struct itimerspec at = { .it_value = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) } };
+
+	if (timer_create(clock, &event, timer))
+		return false;
+	if (!timer_settime(*timer, TIMER_ABSTIME, &at, NULL))
+		return true;
+	timer_delete(*timer);
+	return false;
+}
+
+/*
+ * A tool can stop itself, and us with it, and have itself woken by a timer of its own.  So have we, when its time or
+ * its processor time is over; what has a control group is frozen as long as we cannot look.
+ */
+static void stop_together(struct cave_tool *tool, int signal)
+{
+	const struct watch *w = &tool->watch;
+	uint64_t cpu = w->limits->value[CAVE_LIMIT_CPU_TIME] * 1000000;
+	bool timed = false, counted = false;
+	timer_t time, used;
+
+	if (watch_deadline(w) != UINT64_MAX)
+		timed = arm(CLOCK_MONOTONIC, watch_deadline(w), &time);
+	if (cpu && w->cpu_stat < 0)
+		counted = arm(w->cpu_clock, cpu, &used);
+	tool_freeze(tool, true);
+	suffer(signal);
+	tool_freeze(tool, false);
+	if (timed)
+		timer_delete(time);
+	if (counted)
+		timer_delete(used);
+}
+
 /* True if the tool has ended.  A stop is shared with whoever waits for us, and so is going on. */
-static bool reap(pid_t tool, int *status)
+static bool reap(struct cave_tool *tool)
 {
 	pid_t pid;
+	int status;
 
-	while ((pid = waitpid(tool, status, WNOHANG | WUNTRACED)) != 0) {
+	while ((pid = waitpid(tool->process.pid, &status, WNOHANG | WUNTRACED)) != 0) {
 		if (pid < 0 && errno == EINTR)
 			continue;
-		if (pid < 0 || !WIFSTOPPED(*status))
+		if (pid < 0 || !WIFSTOPPED(status)) {
+			tool_ended(tool, pid < 0 ? -1 : status);
 			return true;
-		suffer(WSTOPSIG(*status));
-		kill(tool, SIGCONT);
+		}
+		stop_together(tool, WSTOPSIG(status));
+		kill(tool->process.pid, SIGCONT);
 	}
 	return false;
 }
+
+/* --- signals -------------------------------------------------------------------------------------- */
 
 /*
  * What the terminal sends to its whole foreground group (drivers/tty/tty_jobctrl.c, n_tty.c), and so to the tool
  * as well.  Everything else that comes from the kernel, an alarm() that was set before we were executed or a limit
  * of processor time, comes to us alone.
  */
-static bool reached_tool(const siginfo_t *info)
+static bool reached_tool(const struct signalfd_siginfo *info)
 {
 	static const int terminal[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGWINCH, SIGCONT, SIGTTIN, SIGTTOU };
 
-	for (size_t i = 0; info->si_code == SI_KERNEL && i < sizeof terminal / sizeof *terminal; i++)
-		if (info->si_signo == terminal[i])
+	for (size_t i = 0; info->ssi_code == SI_KERNEL && i < sizeof terminal / sizeof *terminal; i++)
+		if ((int)info->ssi_signo == terminal[i])
 			return true;
 	return false;
 }
 
-static void pass_on(pid_t tool, const siginfo_t *info)
+/* Our own timer is nobody's signal. */
+static void pass_on(const struct cave_tool *tool, const struct signalfd_siginfo *info)
 {
-	if (!reached_tool(info))
-		kill(tool, info->si_signo);
+	if (info->ssi_signo != SIGCHLD && info->ssi_code != SI_TIMER && !reached_tool(info))
+		kill(tool->process.pid, (int)info->ssi_signo);
 }
 
-int wait_for(pid_t tool)
+static bool ends_us(const struct signalfd_siginfo *info)
 {
+	return info->ssi_signo == SIGINT || info->ssi_signo == SIGTERM || info->ssi_signo == SIGHUP ||
+	       info->ssi_signo == SIGQUIT;
+}
+
+/* The next signal, if there is one.  False if it ends us, when only output is waited for. */
+static bool take_signal(const struct cave_tool *tool, int fd)
+{
+	struct signalfd_siginfo info;
+
+	if (read(fd, &info, sizeof info) != sizeof info)
+		return true;
+	if (!tool->ended)
+		pass_on(tool, &info);
+	return !tool->ended || !ends_us(&info);
+}
+
+int wait_for(struct cave_tool *tool)
+{
+	struct pollfd p[2] = { { .events = POLLIN }, { .fd = tool->pump.event, .events = POLLIN } };
 	sigset_t set;
-	siginfo_t info;
-	int status = 0;
 
 	waited(&set);
-	while (!reap(tool, &status)) {
-		if (sigwaitinfo(&set, &info) < 0)
+	p[0].fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	for (;;) {
+		if (!tool->ended)
+			reap(tool);
+		if (tool->ended && tool_output_done(tool))
+			break;
+		if (poll(p, 2, tool_check(tool)) < 0)
 			continue;
-		if (info.si_signo != SIGCHLD)
-			pass_on(tool, &info);
+		if (p[1].revents)
+			pump_heard(&tool->pump);
+		if (p[0].revents && !take_signal(tool, p[0].fd))
+			break;
 	}
-	return status;
+	close(p[0].fd);
+	return tool->result.status;
 }
 
 int wait_status(int status)

@@ -4,7 +4,8 @@
 #define CAVE_RUNTIME_WAIT_H
 
 #include <signal.h>
-#include <sys/types.h>
+
+#include "runtime/tool.h"
 
 /*
  * Blocks every signal that can be waited for, so that none is lost between here and wait_for(); *before is the
@@ -16,9 +17,10 @@ void wait_prepare(sigset_t *before);
 int wait_interrupted(void);
 
 /*
- * Waits until the tool ends: passes signals on, stops with it and lets it go on.  Returns its wait status.
+ * Waits until the tool and its output have ended: passes signals on, stops with it and lets it go on, keeps its limits.
+ * Returns its wait status.
  */
-int wait_for(pid_t tool);
+int wait_for(struct cave_tool *tool);
 
 /* The exit status that stands for a wait status; dies by SIGINT if the tool did, as a shell expects. */
 int wait_status(int status);

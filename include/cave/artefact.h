@@ -14,6 +14,7 @@
  *   cave.seccomp.ARCH.lines  where the filter's instructions came from: struct cave_line_run, in their order
  *   cave.policy              the canonical text of the resolved profile
  *   cave.manifest            everything the runtime needs, in the records below
+ *   cave.profile.NAME        a nested profile, as an artefact of its own that has none of these
  *   cave.identity            32 bytes, see cave_identity_sections
  *   cave.digest              32 bytes, the last of the file: SHA-256 of every byte before them
  *
@@ -62,6 +63,7 @@ enum cave_record_type {
 	CAVE_RECORD_MAP = 9, /* struct cave_map, then its name; the first is map 0 */
 	CAVE_RECORD_LIMITS = 10, /* struct cave_limits; at most one record: without it the defaults hold */
 	CAVE_RECORD_CHILDREN = 11, /* struct cave_children; at most one record */
+	CAVE_RECORD_PROFILE = 12, /* a nested profile: its identity, then its name; ascending by name, none twice */
 	CAVE_RECORD_REACH = 14, /* struct cave_reach; exactly one where EGRESS is required, else none */
 };
 

@@ -94,7 +94,7 @@ in_profile "2:16:$escapes" 'files { read "../secret" }'
 in_profile "2:16:$escapes" 'files { read a/../../b }'
 in_profile "2:17:$escapes" 'files { write workspace/../x }'
 refused "a nested host profile under a required one" \
-	"3:11:$later 3:30:cave_host_sandbox_nested_under_required" <<'END'
+	"3:30:cave_host_sandbox_nested_under_required" <<'END'
 profile p {
   sandbox required
   profile inner { sandbox    host }
@@ -512,14 +512,40 @@ END
 # --- what comes with a later issue is refused, never ignored
 in_network "2:3:$later" 'listen udp 127.0.0.1 port 8080'
 in_network "2:3:$later" 'listen { tcp, udp } 127.0.0.1 port 8080'
-in_network "2:35:$later" 'listen tcp 127.0.0.1 port 8080; deny 10.0.0.1'
-in_network "2:50:$later" 'allow resolver; allow tcp 10.0.0.0/8 port 443; deny  10.0.0.1'
-in_network "2:20:$later" 'allow resolver;  deny udp 10.0.0.1 port 50-60'
 in_network "2:13:$later" 'allow tcp api.example.com port 443'
 among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'
 in_profile "2:17:$later" 'expect { deny lookup example.org }'
-refused "a nested profile" "2:11:$later" <<'END'
+widens=cave_sandbox_profile_widens_parent
+# widens NAME BODY: the body of a nested profile, from column 19 of line 2, grants more than the empty one around it.
+in_nested() { printf 'profile p {\n  profile inner { %s }\n}\n' "$2" | refused "nested: $2" "$1"; }
+in_nested "2:29:$widens" 'network { allow tcp 10.0.0.1 port 1 }'
+in_nested "2:29:$widens" 'network { listen tcp 10.0.0.1 port 1 }'
+in_nested "2:11:$widens" 'credentialEnv OPENAI_API_KEY'
+in_nested "2:30:$widens" 'env { pass TERM }'
+in_nested "2:32:$widens" 'files { read "/srv" }'
+in_nested "2:30:$widens" 'syscalls { allow acct }'
+refused "a nested profile that leaves out what the one around it leaves out" "3:11:$widens" <<'END'
+profile p {
+  files { base none }
+  profile inner { }
+}
+END
+refused "two profiles of one name" "3:11:cave_profile_contradiction" <<'END'
 profile p {
   profile inner { }
+  profile inner { }
+}
+END
+refused "a nested profile that is called like the one around it" "2:11:cave_profile_contradiction" <<'END'
+profile p {
+  profile p { }
+}
+END
+refused "a profile in a nested one that grants more than that" "4:35:$widens" <<'END'
+profile p {
+  network { allow tcp 10.0.0.0/24 port 1 }
+  profile inner {
+    profile innermost { network { allow tcp 10.0.0.1 port 1 } }
+  }
 }
 END

@@ -130,6 +130,26 @@ def at_endpoints(work, near, far):
         check(outcome[row] == "allowed", f"granted: {row}", outcome[row])
 
 
+def denied_guests(work):
+    """A denial holds for who comes in."""
+    policy = compile_policy(work, "guests", f"""profile guests {{ network {{
+        listen tcp any port 9340-9349
+        deny tcp {FAR4}; deny {FAR6}; deny tcp {NEAR4} port 1-65535
+        deny tcp {OTHER4} port 6001
+    }} }}
+""")
+    for at, host, address, got in (("0.0.0.0 9340", FAR, "198.51.100.1", ""), (":: 9341", FAR, "198.51.100.1", ""),
+                                   (":: 9342", FAR, "2001:db8:b::1", ""), ("192.0.2.1 9343", NEAR, "192.0.2.1", ""),
+                                   (":: 9344", NEAR, "2001:db8:a::1", "echo"), ("0.0.0.0 9345", HERE, "127.0.0.1", "echo")):
+        row = f"accept-tcp {at}"
+        check(visit(row, host, address, at.split()[1]) == ("allowed", "echo"), f"outside: {row} from {host[-1]}")
+        check(visit(row, host, address, at.split()[1], policy)[1] == got,
+              f"{'not denied' if got else 'denied'}: {row} from {host[-1]}")
+    for port, got in (("6001", ""), ("6002", "echo")):
+        outcome = visit("accept-tcp 192.0.2.1 9346", NEAR, "192.0.2.1", "9346", policy, OTHER4, port)
+        check(outcome[1] == got, f"{'not denied' if got else 'denied'}: from port {port}", str(outcome))
+
+
 LOOKUP = """
 import socket
 try:
@@ -175,6 +195,11 @@ def resolver(work):
                                 f"sortlist {FAR4}\nnameserver \t {NEAR4};{FAR4}\n", policy, *reach).stdout.splitlines()
         check([row.rsplit(": ", 1)[1] for row in rows] == ["allowed"] * 3 + ["refused EPERM"] * 5,
               "nor are other lines", str(rows))
+        for rule, wanted in ((f"deny {NEAR4}", [0] * 7 + [1]), ("deny udp 192.0.2.0/24 port 50-60", [0, 1, 0, 0, 0, 0, 0, 1]),
+                             (f"deny {NEAR6} port 53; deny udp {NEAR4} port 54", [1, 1, 1, 0, 0, 0, 0, 0])):
+            denied = compile_policy(work, "denied", f"profile d {{ network {{ allow resolver; {rule} }}; {files} }}\n")
+            rows = with_resolv_conf(work, f"nameserver {NEAR4}\nnameserver {NEAR6}\n", denied, *reach).stdout.splitlines()
+            check([row.endswith(": allowed") for row in rows] == [bool(w) for w in wanted], f"beside: {rule}", str(rows))
         for name, conf in (("none", "search example.org\n"), ("a link-local one", "nameserver fe80::1%near\n"),
                            ("no address", "nameserver 127.1\n"), ("a name", "nameserver dns.test\n"),
                            ("half a line", "nameserver\t\n"), ("an empty file", ""),
@@ -193,6 +218,7 @@ def main(work, near, far):
     listening(work, near)
     from_endpoints(work, near, far)
     at_endpoints(work, near, far)
+    denied_guests(work)
     resolver(work)
 
 

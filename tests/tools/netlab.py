@@ -105,11 +105,12 @@ def settle():
 AUTOMATIC = ",".join(str(port) for port in range(45000, 45008))  # what the kernel may choose from
 CLIENT = """
 import socket, sys, time
+SOURCE = (sys.argv[3], int(sys.argv[4])) if len(sys.argv) > 3 else None
 end = time.time() + 2.5
 while time.time() < end:
     for port in sys.argv[2].split(","):
         try:
-            with socket.create_connection((sys.argv[1], int(port)), .3) as s:
+            with socket.create_connection((sys.argv[1], int(port)), .3, SOURCE) as s:
                 s.sendall(b"x")
                 s.settimeout(.5)
                 if s.recv(1) == b"x":
@@ -120,10 +121,10 @@ while time.time() < end:
 """
 
 
-def visit(attempt, host, address, ports, policy=None):
+def visit(attempt, host, address, ports, policy=None, *source):
     """Makes an attempt to accept while a client on `host` tries to come in; (outcome, what the client got)."""
-    client = subprocess.Popen(["nsenter", f"--net=/run/netns/{host}", "/usr/bin/python3", "-c", CLIENT, address, ports],
-                              stdout=subprocess.PIPE, text=True)
+    client = subprocess.Popen(["nsenter", f"--net=/run/netns/{host}", "/usr/bin/python3", "-c", CLIENT, address, ports,
+                               *source], stdout=subprocess.PIPE, text=True)
     outcome = attempts([attempt], policy)[attempt]
     return outcome, client.communicate()[0].strip()
 

@@ -236,9 +236,9 @@ static inline void build_write(const struct build_file *f, struct build_bytes *o
 	build_seal(out);
 }
 
-/* A sound artefact around a manifest; with programs where `egress`. */
-static inline void build_around(const struct build_bytes *manifest, bool egress,
-				struct build_bytes *out)
+/* A sound artefact around a manifest; with programs where `egress`, and a section more where it has a name. */
+static inline void build_with(const struct build_bytes *manifest, bool egress, const char *more, const void *data,
+			      size_t size, struct build_bytes *out)
 {
 	static const struct bpf_insn pass[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
@@ -255,8 +255,15 @@ static inline void build_around(const struct build_bytes *manifest, bool egress,
 	build_section(&f, "cave.seccomp.x86_64", build_filter, sizeof build_filter);
 	build_section(&f, "cave.policy", policy, sizeof policy - 1);
 	build_section(&f, "cave.manifest", manifest->data, manifest->size);
+	if (more)
+		build_section(&f, more, data, size);
 	build_section(&f, "cave.identity", none, sizeof none);
 	build_write(&f, out);
+}
+
+static inline void build_around(const struct build_bytes *manifest, bool egress, struct build_bytes *out)
+{
+	build_with(manifest, egress, NULL, NULL, 0, out);
 }
 
 /* One record of most kinds. */

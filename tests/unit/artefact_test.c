@@ -353,6 +353,100 @@ static void bad_places(void)
 	one_place("a place for an unknown field", 0, &p, sizeof p, "place 0");
 }
 
+/* A manifest that names nested profiles, whose identity is that of `sound`. */
+static struct build_bytes naming(const char *const *name, size_t n)
+{
+	struct build_bytes m = begin(0);
+	struct artefact_error error;
+	struct artefact a;
+
+	if (!artefact_open(sound.data, sound.size, &a, &error))
+		abort();
+	build_filter_record(&m, build_patches, sizeof build_patches / sizeof *build_patches);
+	for (size_t i = 0; i < n; i++) {
+		char payload[CAVE_DIGEST_SIZE + 64];
+
+		memcpy(payload, a.identity, CAVE_DIGEST_SIZE);
+		memcpy(payload + CAVE_DIGEST_SIZE, name[i], strlen(name[i]));
+		build_record(&m, CAVE_RECORD_PROFILE, 0, payload, CAVE_DIGEST_SIZE + strlen(name[i]));
+	}
+	build_manifest_end(&m);
+	return m;
+}
+
+static void one_nested(const char *what, const char *const *name, size_t n, const char *text)
+{
+	struct build_bytes m = naming(name, n);
+
+	build_with(&m, false, "cave.profile.inner", sound.data, sound.size, &damaged);
+	expect_refused(what, &damaged, text);
+}
+
+/* Opens the profile of that name within `damaged`, of which every byte is checked. */
+static bool opens_nested(const char *name, struct artefact_error *error)
+{
+	struct artefact outer, inner;
+	bool ok = artefact_open(damaged.data, damaged.size, &outer, error);
+
+	if (!check(ok, "the artefact around it opens: %s", error->text))
+		return false;
+	ok = artefact_nested(&outer, name, &inner, error);
+	if (ok) {
+		build_walk(&inner);
+		check(inner.around == outer.identity, "it knows what it is nested in");
+	}
+	return ok;
+}
+
+static void nested_within(const char *what, const struct build_bytes *inner, const char *text)
+{
+	static const char *const names[] = { "inner" };
+	struct build_bytes m = naming(names, 1);
+	struct artefact_error error;
+
+	build_with(&m, false, "cave.profile.inner", inner->data, inner->size, &damaged);
+	check(!opens_nested("inner", &error) && strstr(error.text, text), "refused: %s: %s", what, error.text);
+}
+
+static void nested(void)
+{
+	static const char *const one[] = { "inner" }, *const other[] = { "other" }, *const twice[] = { "inner", "inner" };
+	static const char *const none[] = { "" }, *const control[] = { "in\nner" };
+	static struct build_bytes inner;
+	struct build_bytes m = naming(one, 1), plain;
+	struct artefact_error error;
+
+	build_with(&m, false, "cave.profile.inner", sound.data, sound.size, &damaged);
+	check(opens_nested("inner", &error), "a nested profile opens: %s", error.text);
+	check(!opens_nested("inne", &error) && !error.text[0], "there is none of a shorter name");
+	check(!opens_nested("inner2", &error) && !error.text[0], "there is none of a longer name");
+	inner = damaged;
+	nested_within("a nested profile with nested ones", &inner, "is not the one");
+	plain = begin(0);
+	build_filter_record(&plain, build_patches, sizeof build_patches / sizeof *build_patches);
+	build_manifest_end(&plain);
+	build_around(&plain, false, &inner);
+	nested_within("another artefact than the one that is named", &inner, "is not the one");
+	inner = sound;
+	inner.data[inner.size / 2] ^= 1;
+	nested_within("a damaged nested profile", &inner, "digest");
+	inner = sound;
+	inner.size -= 8;
+	nested_within("a nested profile that is cut off", &inner, "");
+	inner.size = 0;
+	nested_within("an empty one", &inner, "");
+	one_nested("a nested profile without its section", other, 1, "no section for the nested profile");
+	one_nested("one name twice", twice, 2, "out of order, or twice");
+	one_nested("a nested profile without a name", none, 1, "is no nested profile");
+	one_nested("a name with a newline", control, 1, "is no nested profile");
+	m = begin(0);
+	build_filter_record(&m, build_patches, sizeof build_patches / sizeof *build_patches);
+	build_record(&m, CAVE_RECORD_PROFILE, 0, "0123456789", 10);
+	build_manifest_end(&m);
+	build_around(&m, false, &damaged);
+	expect_refused("half an identity", &damaged, "is no nested profile");
+}
+
 static void one_patch(const char *what, size_t at, struct cave_patch patch, const char *text)
 {
 	struct cave_patch patches[sizeof build_patches / sizeof *build_patches];
@@ -479,6 +573,7 @@ int main(void)
 	bad_places();
 	limits_and_children();
 	bad_reaches();
+	nested();
 	bad_filters();
 	bad_sections();
 	bad_headers();

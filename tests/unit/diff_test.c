@@ -490,6 +490,17 @@ static bool gains(const struct compile *old, const struct compile *new, const ch
 	return may(new, path, right) && !may(old, path, right);
 }
 
+static bool holds_string(json_t *list, const char *s)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item)
+		if (strcmp(json_string_value(item), s) == 0)
+			return true;
+	return false;
+}
+
 /* Does an entry about the path, or about one above it, say that this right is gained? */
 static bool told(const struct diff *d, const char *path, unsigned right)
 {
@@ -500,7 +511,10 @@ static bool told(const struct diff *d, const char *path, unsigned right)
 		const char *access = of ? json_string_value(json_object_get(e->detail, "access")) : NULL;
 		size_t n = top ? strlen(top) : 0;
 
-		if (e->way != DIFF_GRANTED || strcmp(e->kind->name, "file") != 0 || strncmp(path, top, n) != 0 ||
+		if (e->way == DIFF_GRANTED && right == CAVE_FILE_READ && strncmp(path, "/usr/lib", 8) == 0 &&
+		    holds_string(json_object_get(e->detail, "paths"), "/usr/lib"))
+			return true;
+		if (e->way != DIFF_GRANTED || !top || strncmp(path, top, n) != 0 ||
 		    (path[n] && path[n] != '/'))
 			continue;
 		if (right == CAVE_FILE_READ || (right == CAVE_FILE_WRITE && strstr(access, "write")) ||
@@ -518,8 +532,7 @@ static bool is_so(const struct diff_entry *e, const struct compile *old, const s
 	char within[64];
 	unsigned right;
 
-	/* What has no line is of the built-in set. */
-	if (e->way != DIFF_GRANTED || !path || !e->at.file)
+	if (e->way != DIFF_GRANTED || !path)
 		return true;
 	right = strstr(access, "write")	  ? CAVE_FILE_WRITE :
 		strstr(access, "execute") ? CAVE_FILE_EXECUTE :

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/tool.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { DRAIN_MS = 250, DRAIN_STEP_MS = 10 };
+
+/* The guard looks at the same. */
+static void lock(const struct cave_tool *t)
+{
+	if (t->guarded.link)
+		guard_lock(&t->prepared->guard);
+}
+
+static void unlock(const struct cave_tool *t)
+{
+	if (t->guarded.link)
+		guard_unlock(&t->prepared->guard);
+}
+
+int tool_check(struct cave_tool *t)
+{
+	int ms;
+
+	lock(t);
+	ms = watch_check(&t->watch);
+	unlock(t);
+	return t->ended ? DRAIN_STEP_MS : t->guarded.link ? -1 : ms;
+}
+
+/* What a tool that was ended had written is passed on, if its reader takes it soon; what is too much is not. */
+bool tool_output_done(const struct cave_tool *t)
+{
+	bool over;
+
+	if (!t->watch.pump || pump_done(t->watch.pump))
+		return true;
+	lock(t);
+	over = t->watch.reached && (t->watch.limit == CAVE_LIMIT_OUTPUT ||
+				    (t->watch.killed && now_ns() > t->result.ended_ns + DRAIN_MS * 1000000ull));
+	unlock(t);
+	return over;
+}
+
+static void judge(struct cave_tool *t)
+{
+	if (t->watch.reached)
+		return;
+	if (t->watch.pump && pump_full(t->watch.pump)) {
+		watch_check(&t->watch);
+	} else if (groups_out_of_memory(&t->groups)) {
+		t->watch.reached = true;
+		t->watch.limit = CAVE_LIMIT_MEMORY;
+	}
+}
+
+void tool_ended(struct cave_tool *t, int status)
+{
+	t->ended = true;
+	t->result.status = status;
+	t->result.ended_ns = now_ns();
+	if (!t->started)
+		return;
+	lock(t);
+	judge(t);
+	unlock(t);
+	t->result.code = tool_verdict(t, NULL);
+}
+
+enum cave_code tool_verdict(const struct cave_tool *t, struct cave_error *error)
+{
+	struct refusal r;
+	enum cave_code code = CAVE_OK;
+
+	lock(t);
+	if (t->ended && t->started)
+		code = watch_verdict(&t->watch, &r);
+	unlock(t);
+	return code ? api_answer(false, &r, error) : CAVE_OK;
+}
+
+void tool_freeze(const struct cave_tool *t, bool freeze)
+{
+	groups_freeze(&t->groups, freeze);
+}
