@@ -436,6 +436,8 @@ static inline bool step(struct machine *m, const struct bpf_insn *insn, const st
 	case BPF_JMP:
 		if (insn->imm == BPF_FUNC_skb_load_bytes)
 			return call_load_bytes(m, in);
+		if (insn->imm == BPF_FUNC_get_socket_cookie)
+			return m->kind[BPF_REG_1] == CONTEXT && m->value[BPF_REG_1] == 0 && leave_helper(m, in->cookie);
 		return call_map(m, insn->imm, in);
 	default:
 		return alu(m, insn);

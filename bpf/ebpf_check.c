@@ -74,6 +74,7 @@ static bool check_call(const struct bpf_insn *insn)
 		return false;
 	switch (insn->imm) {
 	case BPF_FUNC_skb_load_bytes:
+	case BPF_FUNC_get_socket_cookie:
 	case BPF_FUNC_map_lookup_elem:
 	case BPF_FUNC_map_update_elem:
 	case BPF_FUNC_map_delete_elem:

@@ -45,11 +45,15 @@ bool egress_generate(struct arena *a, const struct net_set *set, struct hook_pro
 		     struct gen_error *error)
 {
 	struct hook_program all[CAVE_HOOK_COUNT];
+	struct map_list *maps = ARENA_ARRAY(a, 1, struct map_list);
 
+	*maps = (struct map_list){ &egress_guests, net_set_listens(set, NET_UDP) };
 	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++)
 		if (!generate_hook(a, set, (enum cave_hook)hook, &all[hook], error))
 			return false;
-	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++)
+	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++) {
 		out[hook] = all[hook];
+		out[hook].maps = maps->n ? maps : NULL;
+	}
 	return true;
 }

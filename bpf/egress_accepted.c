@@ -170,15 +170,24 @@ static void judge_guest(struct hook_gen *g)
 void judge_accepted(struct hook_gen *g)
 {
 	asm_label six = asm_new_label(&g->s);
+	asm_label datagram = takes_guests(g) ? asm_new_label(&g->s) : g->deny;
 
 	if (denies(g))
 		g->local.yes = asm_new_label(&g->s);
 	asm_place(&g->s, g->peer.no);
-	jump_if(g, BPF_JNE, PROTO, IPPROTO_TCP, g->deny);
+	if (!grants(&g->local, NET_TCP)) {
+		answer_guest(g);
+		return;
+	}
+	jump_if(g, BPF_JNE, PROTO, IPPROTO_TCP, datagram);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
 	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
 	accepted4(g);
 	asm_place(&g->s, six);
 	accepted6(g);
 	judge_guest(g);
+	if (!takes_guests(g))
+		return;
+	asm_place(&g->s, datagram);
+	answer_guest(g);
 }

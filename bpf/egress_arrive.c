@@ -5,21 +5,21 @@
 #include <linux/in.h>
 
 /* The endpoint that a packet is addressed to, judged as one's own. */
-static void judge_own_endpoint(struct hook_gen *g, uint32_t header)
+static void judge_own_endpoint(struct hook_gen *g, uint32_t header, uint32_t protocol)
 {
 	load_bytes(g, header + 2, EXTRA, 2);
 	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
 	asm_host_order(&g->s, PORT, 16);
 	if (header == 20) {
 		asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
-		asm_set(&g->s, PROTO, IPPROTO_TCP);
+		asm_set(&g->s, PROTO, protocol);
 		judge4(g, &g->local);
 		return;
 	}
 	load_bytes(g, 24, REST, 16);
 	for (int w = 0; w < 4; w++)
 		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(REST + 4 * w));
-	asm_set(&g->s, PROTO, IPPROTO_TCP);
+	asm_set(&g->s, PROTO, protocol);
 	judge6(g, &g->local);
 }
 
@@ -39,7 +39,7 @@ static void judge_syn(struct hook_gen *g, uint32_t header)
 	if (!grants(&g->local, NET_TCP))
 		return;
 	asm_place(&g->s, syn);
-	judge_own_endpoint(g, header);
+	judge_own_endpoint(g, header, IPPROTO_TCP);
 }
 
 /* Whoever comes in at a granted endpoint, unless it is denied. */
@@ -49,6 +49,12 @@ static void judge_visitor(struct hook_gen *g)
 
 	emit_port_blocks(g, &g->local);
 	asm_place(&g->s, g->local.yes);
+	if (takes_guests(g))
+		asm_set(&g->s, VISITOR, 1);
+	if (!denies(g)) {
+		asm_goto(&g->s, g->settled);
+		return;
+	}
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
 	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
 	load_bytes(g, 20, EXTRA, 2);
@@ -56,7 +62,7 @@ static void judge_visitor(struct hook_gen *g)
 	asm_host_order(&g->s, PORT, 16);
 	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
 	asm_host_order(&g->s, ADDR4, 32);
-	asm_set(&g->s, PROTO, IPPROTO_TCP);
+	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
 	asm_goto(&g->s, g->settle[NET_V4]);
 	asm_place(&g->s, six);
 	load_bytes(g, 40, EXTRA, 2);
@@ -66,7 +72,7 @@ static void judge_visitor(struct hook_gen *g)
 		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 8 + 4 * w));
 		asm_host_order(&g->s, addr6_reg[w], 32);
 	}
-	asm_set(&g->s, PROTO, IPPROTO_TCP);
+	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 6);
 	asm_goto(&g->s, g->settle[NET_V6]);
 }
 
@@ -93,20 +99,41 @@ static void split_protocols(struct hook_gen *g, uint32_t header)
 	asm_place(&g->s, datagram);
 }
 
-/* A packet that arrives: of a connection that was made, or a datagram from a granted peer. */
+/* A datagram from a sender that is not granted: to an endpoint of a `listen`. */
+static void judge_strange_datagram(struct hook_gen *g)
+{
+	asm_label six = asm_new_label(&g->s);
+
+	emit_port_blocks(g, &g->peer);
+	asm_place(&g->s, g->peer.no);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
+	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
+	judge_own_endpoint(g, 20, IPPROTO_UDP);
+	asm_place(&g->s, six);
+	judge_own_endpoint(g, 40, IPPROTO_UDP);
+}
+
+/*
+ * A packet that arrives: of a connection that was made, or a datagram from a granted peer or to an endpoint of a
+ * `listen`.
+ */
 void gen_ingress(struct hook_gen *g)
 {
 	asm_label six = asm_new_label(&g->s);
-	bool asked = grants(&g->local, NET_TCP) && denies(g);
+	bool listens = grants(&g->local, NET_TCP) || takes_guests(g), asked = takes_guests(g) || (listens && denies(g));
 
-	if (asked)
-		g->local.yes = asm_new_label(&g->s);
+	if (takes_guests(g))
+		g->peer.no = asm_new_label(&g->s);
+	g->local.yes = asked ? asm_new_label(&g->s) : g->settled;
+	if (takes_guests(g))
+		asm_set(&g->s, VISITOR, 0);
 	load_header(g, six);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 9);
 	split_protocols(g, 20);
 	load_source_port(g, 20);
 	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
 	g->proto[NET_TCP] = false;
+	note_peer4(g);
 	judge4(g, &g->peer);
 	g->proto[NET_TCP] = true;
 	asm_place(&g->s, six);
@@ -116,7 +143,11 @@ void gen_ingress(struct hook_gen *g)
 	g->proto[NET_TCP] = false;
 	for (int w = 0; w < 4; w++)
 		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 8 + 4 * w));
+	note_peer6(g);
 	judge6(g, &g->peer);
+	g->proto[NET_TCP] = true;
+	if (takes_guests(g))
+		judge_strange_datagram(g);
 	if (asked)
 		judge_visitor(g);
 }

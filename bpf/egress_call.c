@@ -28,7 +28,7 @@ static void allow_connected(struct hook_gen *g, enum net_family family)
 {
 	asm_label addressed = asm_new_label(&g->s);
 
-	if (!grants(&g->peer, NET_UDP))
+	if (!uses(g, NET_UDP))
 		return;
 	jump_if(g, BPF_JNE, PORT, 0, addressed);
 	jump_if(g, BPF_JNE, PROTO, IPPROTO_UDP, g->deny);
@@ -42,10 +42,22 @@ static void allow_connected(struct hook_gen *g, enum net_family family)
 	asm_place(&g->s, addressed);
 }
 
+/* A peer that is not granted. */
+static void judge_stranger(struct hook_gen *g)
+{
+	if (!takes_guests(g))
+		return;
+	emit_port_blocks(g, &g->peer);
+	asm_place(&g->s, g->peer.no);
+	answer_guest(g);
+}
+
 static void gen_destination4(struct hook_gen *g, bool datagram)
 {
 	asm_label known = asm_new_label(&g->s);
 
+	if (takes_guests(g))
+		g->peer.no = asm_new_label(&g->s);
 	load_sock_addr(g);
 	asm_load(&g->s, BPF_W, ADDR4, CTX, SOCK_ADDR(user_ip4));
 	if (datagram)
@@ -53,16 +65,21 @@ static void gen_destination4(struct hook_gen *g, bool datagram)
 	jump_if(g, BPF_JNE, ADDR4, 0, known);
 	set_field(g, ADDR4, RAW_LOOPBACK4, SOCK_ADDR(user_ip4));
 	asm_place(&g->s, known);
+	note_peer4(g);
 	judge4(g, &g->peer);
+	judge_stranger(g);
 }
 
 static void gen_destination6(struct hook_gen *g, bool datagram)
 {
+	if (takes_guests(g))
+		g->peer.no = asm_new_label(&g->s);
 	load_sock_addr(g);
 	load_words(g, SOCK_ADDR(user_ip6));
 	if (datagram)
 		allow_connected(g, NET_V6);
 	judge_words(g, &g->peer, SOCK_ADDR(user_ip6));
+	judge_stranger(g);
 }
 
 void gen_connect4(struct hook_gen *g)

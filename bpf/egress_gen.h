@@ -3,7 +3,7 @@
  * Inside the generator of the egress programs: what its parts share.  egress.c makes the programs,
  * egress_judge.c decides on a destination, egress_call.c has the hooks of calls, egress_leave.c and
  * egress_accepted.c that of packets that leave, egress_arrive.c that of packets that arrive, egress_shut.c
- * has what is denied all the same.
+ * has what is denied all the same, egress_guest.c who may be answered.
  *
  * Registers: R6 the context, R7 the port, R8 an IPv4 address, R2-R5 an IPv6 address, R0 the
  * protocol; all numbers in host order once judged.  The artefact is for little-endian machines, so
@@ -24,6 +24,7 @@ enum {
 	PORT = BPF_REG_7,
 	ADDR4 = BPF_REG_8,
 	PROTO = BPF_REG_0,
+	VISITOR = BPF_REG_9, /* not 0: the packet comes to an endpoint of a `listen`, where it does not say so itself */
 	HEADER_SIZE = 24, /* up to the end of the IPv6 source; less than any TCP or UDP packet */
 	HEADER = -HEADER_SIZE, /* its place in the stack */
 	EXTRA = -32, /* two bytes beyond the network header */
@@ -62,6 +63,8 @@ struct hook_gen {
 	struct judge peer, local; /* destinations; endpoints of one's own */
 	struct judge shut[NET_FAMILIES]; /* what is denied of peers that are not granted by their address */
 	asm_label settle[NET_FAMILIES]; /* to be let through unless it is denied; in host order */
+	asm_label settled; /* not denied */
+	uint32_t guests; /* the number of that map */
 };
 
 #define SOCK_ADDR(field) ((int16_t)offsetof(struct bpf_sock_addr, field))
@@ -118,6 +121,24 @@ void emit_settle(struct hook_gen *g);
 
 /* One block for every set of ports that some address has led to since the last time. */
 void emit_port_blocks(struct hook_gen *g, const struct judge *j);
+
+/* --- egress_guest.c ------------------------------------------------------- */
+
+/* Who sent datagrams to which socket. */
+extern const struct map_def egress_guests;
+
+/* Whether anybody may send datagrams to an endpoint of one's own. */
+bool takes_guests(const struct hook_gen *g);
+
+/* Notes the peer whose address, in network order, and port are in registers; R1 is lost. */
+void note_peer4(struct hook_gen *g);
+void note_peer6(struct hook_gen *g);
+
+/* The peer that was noted, of a datagram that leaves or a call that names it: let through if it is a guest. */
+void answer_guest(struct hook_gen *g);
+
+/* The sender that was noted: let through; of a datagram to an endpoint of a `listen`, it becomes a guest. */
+void admit_guest(struct hook_gen *g);
 
 /* --- the hooks ------------------------------------------------------------ */
 

@@ -246,6 +246,7 @@ void judge_words(struct hook_gen *g, const struct judge *j, int16_t field)
 		jump_if(g, BPF_JNE, ADDR4, 0, mapped);
 		set_field(g, ADDR4, RAW_LOOPBACK4, (int16_t)(field + 12));
 		asm_place(&g->s, mapped);
+		note_peer4(g);
 	}
 	judge4(g, j);
 	asm_place(&g->s, unspecified);
@@ -254,6 +255,8 @@ void judge_words(struct hook_gen *g, const struct judge *j, int16_t field)
 		set_field(g, addr6_reg[3], RAW_LOOPBACK6, (int16_t)(field + 12));
 	}
 	asm_place(&g->s, native);
+	if (field)
+		note_peer6(g);
 	judge6(g, j);
 }
 

@@ -179,12 +179,26 @@ static void load_mapped_peer(struct hook_gen *g)
 	load_peer_port(g);
 }
 
+/* The peer of an IPv4 socket; unconnected datagrams have none, sendmsg4 judged them. */
+static void load_peer4(struct hook_gen *g, asm_label peer, bool datagrams)
+{
+	asm_label connected = asm_new_label(&g->s);
+
+	asm_place(&g->s, peer);
+	load_peer_port(g);
+	if (datagrams) {
+		jump_if(g, BPF_JNE, PORT, 0, connected);
+		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, g->allow);
+	}
+	asm_place(&g->s, connected);
+	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
+}
+
 /* An IPv4 packet that leaves, its protocol in PROTO. */
 static void egress4(struct hook_gen *g)
 {
-	asm_label inet = asm_new_label(&g->s), peer = asm_new_label(&g->s),
-		  connected = asm_new_label(&g->s), own = asm_new_label(&g->s);
-	bool tcp = uses(g, NET_TCP), udp = grants(&g->peer, NET_UDP);
+	asm_label inet = asm_new_label(&g->s), peer = asm_new_label(&g->s), own = asm_new_label(&g->s);
+	bool tcp = uses(g, NET_TCP), udp = uses(g, NET_UDP);
 
 	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
 	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, HEADER + 22);
@@ -200,18 +214,15 @@ static void egress4(struct hook_gen *g)
 	asm_place(&g->s, inet);
 	if (tcp && udp)
 		jump_if(g, BPF_JEQ, PROTO, IPPROTO_TCP, peer);
-	if (udp)
+	/* Guests come and go: whatever could have come about of two of them is judged itself. */
+	if (takes_guests(g))
+		asm_goto(&g->s, own);
+	else if (udp)
 		split_mixed(g, own, peer);
-	asm_place(&g->s, peer);
-	load_peer_port(g);
-	/* Unconnected datagrams have no peer; sendmsg4 judged them. */
-	if (udp) {
-		jump_if(g, BPF_JNE, PORT, 0, connected);
-		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, g->allow);
-	}
-	asm_place(&g->s, connected);
-	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
+	if (tcp || !takes_guests(g))
+		load_peer4(g, peer, udp && !takes_guests(g));
 	asm_place(&g->s, own);
+	note_peer4(g);
 	judge4(g, &g->peer);
 }
 
@@ -230,7 +241,7 @@ static void refuse_mapped(struct hook_gen *g, int16_t at)
 static void egress6(struct hook_gen *g)
 {
 	asm_label own = asm_new_label(&g->s);
-	bool tcp = uses(g, NET_TCP), udp = grants(&g->peer, NET_UDP);
+	bool tcp = uses(g, NET_TCP), udp = uses(g, NET_UDP);
 
 	load_bytes(g, HEADER_SIZE, REST, REST_SIZE);
 	/* Any extension header, a routing header above all, stands here as a protocol of its own. */
@@ -249,6 +260,7 @@ static void egress6(struct hook_gen *g)
 		load_peer_port(g);
 	}
 	asm_place(&g->s, own);
+	note_peer6(g);
 	judge6(g, &g->peer);
 }
 
@@ -264,7 +276,7 @@ void gen_egress(struct hook_gen *g)
 {
 	asm_label six = asm_new_label(&g->s);
 
-	if (grants(&g->local, NET_TCP))
+	if (grants(&g->local, NET_TCP) || takes_guests(g))
 		g->peer.no = asm_new_label(&g->s);
 	load_header(g, six);
 	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
@@ -273,6 +285,6 @@ void gen_egress(struct hook_gen *g)
 	asm_place(&g->s, six);
 	egress6(g);
 	emit_port_blocks(g, &g->peer);
-	if (grants(&g->local, NET_TCP))
+	if (grants(&g->local, NET_TCP) || takes_guests(g))
 		judge_accepted(g);
 }

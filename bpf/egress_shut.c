@@ -19,13 +19,14 @@ bool denies(const struct hook_gen *g)
 
 void make_settle(struct hook_gen *g)
 {
+	g->settled = g->hook == CAVE_HOOK_INGRESS && takes_guests(g) ? asm_new_label(&g->s) : g->allow;
 	for (int family = 0; family < NET_FAMILIES; family++) {
 		bool any = any_shut(g->set, (enum net_family)family);
 
-		g->settle[family] = any ? asm_new_label(&g->s) : g->allow;
+		g->settle[family] = any ? asm_new_label(&g->s) : g->settled;
 		g->shut[family] = make_judge(g, g->set->shut);
 		g->shut[family].yes = g->deny;
-		g->shut[family].no = g->allow;
+		g->shut[family].no = g->settled;
 	}
 }
 
@@ -33,7 +34,7 @@ void make_settle(struct hook_gen *g)
 static void emit_client(struct hook_gen *g)
 {
 	asm_place(&g->s, g->shut[NET_V6].no);
-	jump_if(g, BPF_JNE, addr6_reg[0], TEREDO, g->allow);
+	jump_if(g, BPF_JNE, addr6_reg[0], TEREDO, g->settled);
 	asm_move(&g->s, ADDR4, addr6_reg[3]);
 	asm_set(&g->s, BPF_REG_1, UINT32_MAX);
 	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_XOR | BPF_X, .dst_reg = ADDR4, .src_reg = BPF_REG_1 });
@@ -59,5 +60,9 @@ void emit_settle(struct hook_gen *g)
 		asm_place(&g->s, g->settle[NET_V4]);
 		judge_host(g, &g->shut[NET_V4], NET_V4);
 		emit_port_blocks(g, &g->shut[NET_V4]);
+	}
+	if (g->settled != g->allow && asm_is_used(&g->s, g->settled)) {
+		asm_place(&g->s, g->settled);
+		admit_guest(g);
 	}
 }

@@ -65,6 +65,7 @@ struct ebpf_input {
 	size_t ctx_size;
 	const uint8_t *packet;
 	size_t packet_size;
+	uint64_t cookie; /* of the socket; 0: there is none */
 	struct ebpf_map *map; /* by the numbers that the program refers to them by */
 	size_t nmaps;
 };

@@ -47,6 +47,8 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct net_ru
 	for (size_t i = 0; i < p->nlistens; i++)
 		for (int proto = 0; proto < NET_PROTOS; proto++)
 			v.used[proto] |= p->listen[i].proto[proto];
+	for (size_t i = 0; i < p->nlistens; i++)
+		v.guests |= p->listen[i].proto[NET_UDP];
 	v.some = ARENA_ARRAY(&scratch, 1, struct port_map);
 	v.failed = !check_programs(&v);
 	if (!v.failed)
@@ -65,6 +67,8 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct net_ru
 		prove_local(&v);
 	if (!v.failed)
 		prove_guests(&v);
+	if (!v.failed)
+		prove_answers(&v);
 	arena_free(&scratch);
 	return !v.failed;
 }

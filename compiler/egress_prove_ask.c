@@ -44,6 +44,7 @@ bool run_program(struct prover *v, enum cave_hook hook, struct ebpf_input *in, u
 {
 	const struct hook_program *h = &v->hook[hook];
 
+	in->cookie = v->cookie;
 	in->map = v->map;
 	in->nmaps = v->nmaps;
 	if (ebpf_run(h->insn, h->n, in, result, NULL) && *result <= 1)

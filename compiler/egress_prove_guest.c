@@ -102,7 +102,7 @@ static bool denies_tcp(const struct policy *p)
 }
 
 /* What Teredo carries of a denied operand's ends, as a client and as a server. */
-static void add_clients(struct prover *v, struct points *to, const struct net_rule *deny)
+void add_clients(struct prover *v, struct points *to, const struct net_rule *deny)
 {
 	for (size_t k = 0; k < deny->nto; k++) {
 		const struct net_operand *o = &deny->to[k];

@@ -268,7 +268,7 @@ static void ask_incoming(struct prover *v, int proto, struct point at, uint16_t 
 
 	put_destination(&w, at.addr, port);
 	if (proto == NET_UDP) {
-		ask_packet(v, &q, &ctx, &w, want || stranger_allowed(v, at.family, proto));
+		ask_guest_arrives(v, &q, &w, stranger(at.family), STRANGER_PORT, want);
 		return;
 	}
 	ask_packet(v, &q, &ctx, &w, v->used[NET_TCP]);
@@ -302,9 +302,9 @@ static void ask_endpoint(struct prover *v, int proto, struct point at, uint16_t 
 static void prove_accepted(struct prover *v)
 {
 	for (size_t i = 0; i < v->p->nlistens; i++)
-		for (size_t k = 0; k < v->p->listen[i].nto; k++) {
+		for (size_t k = 0; v->p->listen[i].proto[NET_TCP] && k < v->p->listen[i].nto; k++) {
 			const struct net_operand *o = &v->p->listen[i].to[k];
-			struct packet p = { .family = o->family, .arrive = true,
+			struct packet p = { .family = o->family, .arrive = v->used[NET_TCP],
 					    .came_in = !stranger_allowed(v, o->family, NET_TCP) };
 
 			p.leave = !reference_denies(&v->ref, NET_TCP, stranger(o->family), STRANGER_PORT);

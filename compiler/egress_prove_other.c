@@ -121,7 +121,7 @@ void prove_unaddressed(struct prover *v)
 		q.protocol = IPPROTO_TCP;
 		ask_sock_addr(v, &q, false, q.at);
 		q.protocol = IPPROTO_UDP;
-		ask_sock_addr(v, &q, none && v->granted[NET_UDP], q.at);
+		ask_sock_addr(v, &q, none && v->used[NET_UDP], q.at);
 	}
 }
 

@@ -74,7 +74,8 @@ static void ask_translated(struct prover *v, struct point peer, uint16_t port, b
 	const struct datagram d = { beside(v->elsewhere.addr), v->elsewhere, port, peer, port,
 				    "to a peer of another address" };
 
-	ask_datagram(v, &d, port ? want : v->granted[NET_UDP]);
+	/* Beside a listen for datagrams, every packet has to be allowed itself. */
+	ask_datagram(v, &d, !v->guests && (port ? want : v->granted[NET_UDP]));
 }
 
 static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool want)
@@ -114,7 +115,7 @@ static void ask_call(struct prover *v, bool datagram, int proto, struct point at
 		q.hook = datagram ? CAVE_HOOK_SENDMSG6 : CAVE_HOOK_CONNECT6;
 	/* All zeroes is a datagram without an address, to a peer that connect has judged. */
 	if (datagram && !port && !at.addr.hi && !at.addr.lo) {
-		want = v->granted[NET_UDP];
+		want = v->used[NET_UDP];
 		to = at;
 	}
 	ask_sock_addr(v, &q, want, to);
@@ -138,7 +139,7 @@ static bool is_reached(const struct port_map *open)
 }
 
 /* Whether an address, or any, is an IPv4 name server's; one that is denied is what a mixture may be of all the same. */
-static bool is_server(const struct prover *v, const struct point *at)
+bool is_server(const struct prover *v, const struct point *at)
 {
 	for (size_t i = 0; v->servers && i < v->servers->nto; i++)
 		if (v->servers->to[i].family == NET_V4 &&
@@ -160,17 +161,17 @@ static void ask_mixed(struct prover *v, struct point at, uint16_t port, bool rea
 	reached = reached || is_server(v, &at);
 	d.source = beside(at.addr);
 	d.peer.family = NET_V4;
-	ask_datagram(v, &d, some && reached ? want : v->granted[NET_UDP]);
+	ask_datagram(v, &d, v->guests || (some && reached) ? want : v->granted[NET_UDP]);
 	d.peer = v->elsewhere;
 	d.peer_port = port ? port : 443;
-	ask_datagram(v, &d, some && reached && want);
+	ask_datagram(v, &d, (v->guests || (some && reached)) && want);
 	d.form = "as a packet's source and destination";
 	d.source = at.addr;
-	ask_datagram(v, &d, some && want);
+	ask_datagram(v, &d, (v->guests || some) && want);
 	d.peer = s->to;
 	d.peer_port = s->port;
 	if (s->known)
-		ask_datagram(v, &d, some ? want : true);
+		ask_datagram(v, &d, v->guests || some ? want : true);
 }
 
 /* IPv6 sockets: the packet's own destination decides, whatever the peer is. */

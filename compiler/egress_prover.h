@@ -4,6 +4,7 @@
  * question, egress_prove_spots.c lists addresses and ports to ask about; egress_prove_reach.c asks about
  * destinations, egress_prove_other.c about other protocols, bind and sockets, egress_prove_packet.c about
  * headers, egress_prove_local.c about endpoints of one's own, egress_prove_guest.c about who comes in there,
+ * egress_prove_answer.c about who may be answered,
  * egress_prove_resolver.c about the name servers
  * that the runtime fills in.
  */
@@ -66,6 +67,8 @@ struct prover {
 	const struct net_rule *servers; /* the name servers that are filled in; NULL */
 	struct port_map *some; /* what UDP is allowed to some IPv4 address by */
 	struct point elsewhere; /* an IPv4 address that UDP is not allowed to by any port */
+	uint64_t cookie; /* of the socket that is asked about; 0: nobody is its guest */
+	bool guests; /* there is a listen for datagrams */
 	bool failed;
 };
 
@@ -152,8 +155,20 @@ void prove_sockets(struct prover *v);
 void prove_packets(struct prover *v);
 /* One part: every listen of the policy, in every hook that knows of them. */
 void prove_local(struct prover *v);
+/* What Teredo carries of a denied operand's ends, as a client and as a server. */
+void add_clients(struct prover *v, struct points *to, const struct net_rule *deny);
+/* Whether an address, or any, is an IPv4 name server's; one that is denied is what a mixture may be of all the same. */
+bool is_server(const struct prover *v, const struct point *at);
 /* Everybody who may come in at a listen, but for those who are denied. */
 void prove_guests(struct prover *v);
+/*
+ * A datagram arrives from a peer at an endpoint that is listened at, or not: whether it is let through, and its sender
+ * remembered.
+ */
+void ask_guest_arrives(struct prover *v, const struct question *q, const struct wire *w, struct point from,
+		       uint16_t port, bool listens);
+/* Everybody who may be answered by datagrams: who has been there, and nobody else. */
+void prove_answers(struct prover *v);
 
 /*
  * All parts, for programs in which nothing is left to be filled in: `servers` is the rule of the policy that stands for

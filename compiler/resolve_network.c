@@ -310,8 +310,6 @@ static void resolve_rule(struct resolver *r, const struct node *n)
 	w.rule.line = sources_line(r->diags->sources, n->at);
 	if (!local)
 		*ARENA_PUSH(r->arena, r->net_rule, r->nnet_rules, r->net_cap) = w.rule;
-	else if (w.rule.proto[NET_UDP])
-		unsupported(r, n->at, "listening for datagrams is");
 	else
 		*ARENA_PUSH(r->arena, r->listen, r->nlistens, r->listen_cap) = w.rule;
 }

@@ -188,7 +188,114 @@ static int dual_late(char *const *arg)
 	return finish(fd, result(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off)));
 }
 
+/* A datagram socket at the endpoint and, within three seconds, the first datagram's sender; -1 and errno. */
+static int visited(const char *address, const char *port, struct peer *sender)
+{
+	struct peer at = peer_of(address, port);
+	struct timeval three = { .tv_sec = 3 };
+	int fd = socket(at.sa.sa_family, SOCK_DGRAM, 0);
+	char byte;
+
+	sender->size = sizeof sender->in6;
+	if (fd >= 0 && !bind(fd, &at.sa, at.size) && !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &three, sizeof three) &&
+	    recvfrom(fd, &byte, 1, 0, &sender->sa, &sender->size) == 1)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int answer(char *const *arg)
+{
+	struct peer to;
+	int fd = visited(arg[0], arg[1], &to);
+
+	return finish(fd, fd < 0 ? errno : result(sendto(fd, "x", 1, 0, &to.sa, to.size)));
+}
+
+static int answer_connected(char *const *arg)
+{
+	struct peer to;
+	int fd = visited(arg[0], arg[1], &to);
+	int error = fd < 0 ? errno : result(connect(fd, &to.sa, to.size));
+
+	if (!error)
+		error = result(send(fd, "x", 1, 0));
+	return finish(fd, error);
+}
+
+/* The next port of who has sent something. */
+static int answer_next_port(char *const *arg)
+{
+	struct peer to;
+	int fd = visited(arg[0], arg[1], &to);
+
+	if (fd < 0)
+		return errno;
+	to.in.sin_port = htons((uint16_t)(ntohs(to.in.sin_port) + 1)); /* at one place in both families */
+	return finish(fd, result(sendto(fd, "x", 1, 0, &to.sa, to.size)));
+}
+
+/* From a socket that nobody has sent anything to. */
+static int answer_from_another(char *const *arg)
+{
+	struct peer to;
+	int fd = visited(arg[0], arg[1], &to), other = fd < 0 ? -1 : socket(to.sa.sa_family, SOCK_DGRAM, 0);
+	int error = other < 0 ? errno : result(sendto(other, "x", 1, 0, &to.sa, to.size));
+
+	close(other);
+	return finish(fd, error);
+}
+
+/* To somebody else, after a datagram has come. */
+static int answer_stranger(char *const *arg)
+{
+	struct peer sender, to = peer_of(arg[2], arg[3]);
+	int fd = visited(arg[0], arg[1], &sender);
+
+	return finish(fd, fd < 0 ? errno : result(sendto(fd, "x", 1, 0, &to.sa, to.size)));
+}
+
+/* Two senders: the address of the one with the port of the other.  They differ in both. */
+static int answer_mixed(char *const *arg)
+{
+	struct peer one, two = { .size = sizeof two.in6 };
+	int fd = visited(arg[0], arg[1], &one);
+	char byte;
+
+	if (fd < 0)
+		return errno;
+	do
+		if (recvfrom(fd, &byte, 1, 0, &two.sa, &two.size) != 1)
+			return finish(fd, errno);
+	while (two.in.sin_port == one.in.sin_port);
+	two.in.sin_port = one.in.sin_port;
+	return finish(fd, result(sendto(fd, "x", 1, 0, &two.sa, two.size)));
+}
+
+/* The first sender, after everybody else who sends something within a second has. */
+static int answer_late(char *const *arg)
+{
+	struct timeval second = { .tv_sec = 1 };
+	struct peer to;
+	int fd = visited(arg[0], arg[1], &to);
+	char byte;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second))
+		return finish(fd, errno);
+	while (recv(fd, &byte, 1, 0) >= 0)
+		;
+	return finish(fd, result(sendto(fd, "x", 1, 0, &to.sa, to.size)));
+}
+
 const struct attempt listen_attempts[] = {
+	{ "answer", 2, answer },
+	{ "answer-connected", 2, answer_connected },
+	{ "answer-next-port", 2, answer_next_port },
+	{ "answer-from-another", 2, answer_from_another },
+	{ "answer-stranger", 4, answer_stranger },
+	{ "answer-mixed", 2, answer_mixed },
+	{ "answer-late", 2, answer_late },
 	{ "connect-bound", 4, connect_bound },
 	{ "fastopen-bound", 4, fastopen_bound },
 	{ "connect-listening", 4, connect_listening },

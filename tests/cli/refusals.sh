@@ -368,6 +368,10 @@ profile p {
 END
 
 # --- listening
+accepted "both protocols, and denials beside them" <<'END'
+profile p { network { listen { tcp, udp } any port 8080; deny 10.0.0.1; deny tcp 10.0.0.0/8 port 22; allow resolver } }
+END
+in_network "2:10:$unknown" 'listen icmp 10.0.0.1 port 1'
 in_network "2:14:$value" 'listen tcp 0.0.0.0/8 port 80'
 in_network "2:14:$value" 'listen tcp 224.0.0.1 port 80'
 in_network "2:14:$value" 'listen tcp ff02::1 port 80'
@@ -510,8 +514,6 @@ profile p {
 END
 
 # --- what comes with a later issue is refused, never ignored
-in_network "2:3:$later" 'listen udp 127.0.0.1 port 8080'
-in_network "2:3:$later" 'listen { tcp, udp } 127.0.0.1 port 8080'
 in_network "2:13:$later" 'allow tcp api.example.com port 443'
 among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'
 in_profile "2:17:$later" 'expect { deny lookup example.org }'

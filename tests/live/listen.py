@@ -150,6 +150,55 @@ def denied_guests(work):
         check(outcome[1] == got, f"{'not denied' if got else 'denied'}: from port {port}", str(outcome))
 
 
+DATAGRAMS = f"""profile datagrams {{ network {{
+    listen udp 192.0.2.1 port 9400-9409
+    listen udp :: port 9400-9411
+    listen udp localhost port 9410
+    listen udp any port 9420-9429
+    deny udp {FAR4}
+    allow udp {NEAR4} port 7000
+}} }}
+"""
+
+
+def datagrams(work, far):
+    """Datagrams come in at the granted endpoints; who sent one may be answered by the socket that got it."""
+    policy = compile_policy(work, "datagrams", DATAGRAMS)
+    echo = [("answer 192.0.2.1 9400", NEAR, "192.0.2.1"), ("answer-connected 192.0.2.1 9401", NEAR, "192.0.2.1"),
+            ("answer :: 9402", NEAR, "2001:db8:a::1"), ("answer-connected :: 9403", FAR, "2001:db8:b::1"),
+            ("answer 127.0.0.1 9410", HERE, "127.0.0.1"), ("answer ::1 9410", HERE, "::1"),
+            ("answer :: 9420", NEAR, "192.0.2.1"), ("answer-connected :: 9421", NEAR, "192.0.2.1"),
+            ("answer 0.0.0.0 9422", NEAR, "192.0.2.1")]
+    silent = [("answer :: 9411", NEAR, "192.0.2.1", "refused EAGAIN"),
+              ("answer 0.0.0.0 9423", FAR, "198.51.100.1", "refused EAGAIN"),
+              ("answer 192.0.2.1 9430", NEAR, "192.0.2.1", "refused EPERM"),
+              ("answer 198.51.100.1 9400", FAR, "198.51.100.1", "refused EPERM"),
+              ("answer-from-another 192.0.2.1 9405", NEAR, "192.0.2.1", "refused EPERM"),
+              (f"answer-stranger 192.0.2.1 9406 {FAR4} 7376", NEAR, "192.0.2.1", "refused EPERM"),
+              (f"answer-stranger 192.0.2.1 9406 {NEAR4} 7376", NEAR, "192.0.2.1", "refused EPERM"),
+              ("answer-next-port 192.0.2.1 9407", NEAR, "192.0.2.1", "refused EPERM"),
+              ("answer-next-port :: 9407", NEAR, "2001:db8:a::1", "refused EPERM")]
+    for row, host, address in echo:
+        outcome = send_to(row, host, address, row.split()[2], policy)
+        check(outcome == ("allowed", "echo"), f"granted: {row} from {host[-1]} at {address}", str(outcome))
+    for row, host, address, wanted in silent:
+        outside = send_to(row, host, address, row.split()[2])
+        check(outside[0] == "allowed", f"outside: {row} from {host[-1]} at {address}", str(outside))
+        outcome = send_to(row, host, address, row.split()[2], policy)
+        check(outcome == (wanted, ""), f"{wanted}: {row} from {host[-1]} at {address}", str(outcome))
+    settle()
+    with open(far.path, encoding="ascii") as log:
+        check(log.read().count(f" {FAR4} 7376\n") == 1, "what is refused does not arrive")
+    for mode, row in (("two", "answer-mixed 192.0.2.1 9408"), ("many", "answer-late 192.0.2.1 9409")):
+        outside, outcome = (send_to(row, NEAR, "192.0.2.1", row.split()[2], where, mode) for where in (None, policy))
+        check(outside[0] == "allowed", f"outside: {row}", str(outside))
+        check(outcome[0] == "refused EPERM", f"refused: {row}", str(outcome))
+    rows = [f"udp-sendto {NEAR4} 7000", f"udp-connect {NEAR4} 7000", "bind-udp 192.0.2.1 9400"]
+    outcome = attempts([*rows, f"udp-sendto {NEAR4} 7001", f"tcp {NEAR4} 7000", "listen-tcp 192.0.2.1 9400"], policy)
+    check([outcome[row] for row in rows] == ["allowed"] * 3, "granted beside a listen for datagrams", str(outcome))
+    check(list(outcome.values())[3:] == ["refused EPERM"] * 3, "refused beside a listen for datagrams", str(outcome))
+
+
 LOOKUP = """
 import socket
 try:
@@ -219,6 +268,7 @@ def main(work, near, far):
     from_endpoints(work, near, far)
     at_endpoints(work, near, far)
     denied_guests(work)
+    datagrams(work, far)
     resolver(work)
 
 

@@ -121,6 +121,50 @@ while time.time() < end:
 """
 
 
+SENDER = """
+import socket, sys, time
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+mode, address, port = sys.argv[3], sys.argv[1], int(sys.argv[2])
+def datagrams(source=None):
+    s = socket.socket(family, socket.SOCK_DGRAM)
+    if source:
+        s.bind(source)
+    s.settimeout(.1)
+    return s
+sockets = [datagrams()]
+if mode == "two":
+    sockets = [datagrams(("192.0.2.2", 40001)), datagrams(("192.0.2.3", 40002))]
+time.sleep(.7 if mode == "many" else 0)
+end = time.time() + 2.5
+while time.time() < end:
+    for s in sockets:
+        s.sendto(b"x", (address, port))
+        try:
+            if s.recv(1) == b"x":
+                print("echo")
+                sys.exit()
+        except OSError:
+            pass
+    if mode == "many":
+        for batch in range(12):
+            many = [datagrams() for _ in range(800)]
+            for s in many:
+                s.sendto(b"y", (address, port))
+                time.sleep(.00005)
+            for s in many:
+                s.close()
+        sys.exit()
+"""
+
+
+def send_to(attempt, host, address, port, policy=None, mode="one"):
+    """Makes an attempt while a client on `host` sends datagrams; (outcome, what the client got)."""
+    client = subprocess.Popen(["nsenter", f"--net=/run/netns/{host}", "/usr/bin/python3", "-c", SENDER, address, str(port),
+                               mode], stdout=subprocess.PIPE, text=True)
+    outcome = attempts([attempt], policy)[attempt]
+    return outcome, client.communicate()[0].strip()
+
+
 def visit(attempt, host, address, ports, policy=None, *source):
     """Makes an attempt to accept while a client on `host` tries to come in; (outcome, what the client got)."""
     client = subprocess.Popen(["nsenter", f"--net=/run/netns/{host}", "/usr/bin/python3", "-c", CLIENT, address, ports,
