@@ -57,7 +57,10 @@ uint8_t *ebpf_map_find(const struct ebpf_map *m, const void *key)
 
 static void remove_entry(struct ebpf_map *m, size_t i)
 {
+	uint8_t *e = m->entry[i];
+
 	memmove(m->entry + i, m->entry + i + 1, (--m->n - i) * sizeof *m->entry);
+	m->entry[m->n] = e;
 }
 
 static int add_entry(struct ebpf_map *m, const void *key, const void *value)
@@ -69,10 +72,12 @@ static int add_entry(struct ebpf_map *m, const void *key, const void *value)
 			return -E2BIG;
 		remove_entry(m, 0);
 	}
-	e = arena_alloc(m->arena, padded(m->spec.key_size) + m->spec.value_size);
+	e = m->n < m->made ? m->entry[m->n]
+			   : arena_alloc(m->arena, padded(m->spec.key_size) + m->spec.value_size);
 	memcpy(e, key, m->spec.key_size);
 	memcpy(e + padded(m->spec.key_size), value, m->spec.value_size);
 	*ARENA_PUSH(m->arena, m->entry, m->n, m->cap) = e;
+	m->made = m->n > m->made ? m->n : m->made;
 	return 0;
 }
 

@@ -14,10 +14,13 @@ static void (*const generator[CAVE_HOOK_COUNT])(struct hook_gen *g) = {
 	[CAVE_HOOK_INGRESS] = gen_ingress,
 };
 
+enum map_number { MAP_DENIALS, MAP_UNCOUNTED, MAP_GUESTS, MAPS };
+
 static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_hook hook,
 			  struct hook_program *out, struct gen_error *error)
 {
-	struct hook_gen g = { .hook = hook, .set = set, .proto = { true, true } };
+	struct hook_gen g = { .hook = hook, .set = set, .proto = { true, true }, .denials = MAP_DENIALS,
+			      .guests = MAP_GUESTS };
 
 	asm_init(&g.s, a);
 	g.allow = asm_new_label(&g.s);
@@ -37,17 +40,33 @@ static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_
 		asm_return(&g.s, 1);
 	}
 	asm_place(&g.s, g.deny);
+	if (!net_set_empty(set))
+		count_denial(&g);
 	asm_return(&g.s, 0);
 	return asm_finish(&g.s, hook, out, error);
+}
+
+/* In the order of enum map_number. */
+static struct map_list *list_maps(struct arena *a, const struct net_set *set)
+{
+	struct map_list *list = ARENA_ARRAY(a, 1, struct map_list);
+	struct map_def *map = ARENA_ARRAY(a, MAPS, struct map_def);
+
+	if (net_set_empty(set))
+		return list;
+	map[MAP_DENIALS] = egress_denials_map;
+	map[MAP_UNCOUNTED] = egress_uncounted_map;
+	map[MAP_GUESTS] = egress_guests;
+	*list = (struct map_list){ map, net_set_listens(set, NET_UDP) ? MAPS : MAP_GUESTS };
+	return list;
 }
 
 bool egress_generate(struct arena *a, const struct net_set *set, struct hook_program *out,
 		     struct gen_error *error)
 {
 	struct hook_program all[CAVE_HOOK_COUNT];
-	struct map_list *maps = ARENA_ARRAY(a, 1, struct map_list);
+	struct map_list *maps = list_maps(a, set);
 
-	*maps = (struct map_list){ &egress_guests, net_set_listens(set, NET_UDP) };
 	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++)
 		if (!generate_hook(a, set, (enum cave_hook)hook, &all[hook], error))
 			return false;

@@ -174,6 +174,7 @@ void gen_sock_create(struct hook_gen *g)
 {
 	asm_label inet = asm_new_label(&g->s);
 
+	asm_move(&g->s, CTX, BPF_REG_1);
 	asm_load(&g->s, BPF_W, BPF_REG_0, BPF_REG_1, offsetof(struct bpf_sock, family));
 	asm_load(&g->s, BPF_W, BPF_REG_2, BPF_REG_1, offsetof(struct bpf_sock, type));
 	asm_load(&g->s, BPF_W, BPF_REG_3, BPF_REG_1, offsetof(struct bpf_sock, protocol));

@@ -3,7 +3,8 @@
  * Inside the generator of the egress programs: what its parts share.  egress.c makes the programs,
  * egress_judge.c decides on a destination, egress_call.c has the hooks of calls, egress_leave.c and
  * egress_accepted.c that of packets that leave, egress_arrive.c that of packets that arrive, egress_shut.c
- * has what is denied all the same, egress_guest.c who may be answered.
+ * has what is denied all the same, egress_guest.c who may be answered,
+ * egress_count.c counts what is refused.
  *
  * Registers: R6 the context, R7 the port, R8 an IPv4 address, R2-R5 an IPv6 address, R0 the
  * protocol; all numbers in host order once judged.  The artefact is for little-endian machines, so
@@ -64,7 +65,7 @@ struct hook_gen {
 	struct judge shut[NET_FAMILIES]; /* what is denied of peers that are not granted by their address */
 	asm_label settle[NET_FAMILIES]; /* to be let through unless it is denied; in host order */
 	asm_label settled; /* not denied */
-	uint32_t guests; /* the number of that map */
+	uint32_t denials, guests; /* the numbers of these maps; what is not counted comes after the first */
 };
 
 #define SOCK_ADDR(field) ((int16_t)offsetof(struct bpf_sock_addr, field))
@@ -121,6 +122,13 @@ void emit_settle(struct hook_gen *g);
 
 /* One block for every set of ports that some address has led to since the last time. */
 void emit_port_blocks(struct hook_gen *g, const struct judge *j);
+
+/* --- egress_count.c ------------------------------------------------------- */
+
+extern const struct map_def egress_denials_map, egress_uncounted_map;
+
+/* Counts what is refused; all registers but the context are lost. */
+void count_denial(struct hook_gen *g);
 
 /* --- egress_guest.c ------------------------------------------------------- */
 

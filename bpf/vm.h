@@ -39,6 +39,7 @@ struct ebpf_map {
 	uint8_t *value; /* of an array: all values, one after the other, each at a multiple of 8 */
 	uint8_t **entry; /* of a hash: a key, padded to a multiple of 8, and its value; the oldest first */
 	size_t n, cap;
+	size_t made; /* entries that there is room for: what is taken out is used again */
 };
 
 /* Maps as they are when the programs are loaded; a table's contents are not copied. */

@@ -69,6 +69,8 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct net_ru
 		prove_guests(&v);
 	if (!v.failed)
 		prove_answers(&v);
+	if (!v.failed)
+		prove_counting(&v);
 	arena_free(&scratch);
 	return !v.failed;
 }

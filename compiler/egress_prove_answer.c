@@ -21,16 +21,6 @@ struct guest_key {
 	uint32_t port, zero;
 };
 
-static struct ebpf_map *guests_of(const struct prover *v)
-{
-	const struct map_list *maps = v->hook->maps;
-
-	for (size_t i = 0; maps && i < maps->n; i++)
-		if (!strcmp(maps->map[i].name, "udp_guests"))
-			return &v->map[i];
-	return NULL;
-}
-
 static struct guest_key key_of(uint64_t cookie, struct point at, uint16_t port)
 {
 	struct guest_key key = { .cookie = cookie, .port = port };
@@ -54,7 +44,7 @@ void ask_guest_arrives(struct prover *v, const struct question *q, const struct 
 	const struct guest_key key = key_of(COOKIE, from, port);
 	const bool allowed = is_allowed(v, from, port);
 	const bool comes = listens && !reference_denies(&v->ref, NET_UDP, from, port);
-	struct ebpf_map *guests = guests_of(v);
+	struct ebpf_map *guests = find_map(v, "udp_guests");
 	struct __sk_buff ctx = { .family = AF_INET6 };
 	struct question without = *q;
 
@@ -135,7 +125,7 @@ static void ask_guest(struct prover *v, struct point at, uint16_t port)
 {
 	const struct guest_key key = key_of(COOKIE, at, port);
 	const uint64_t value = 1;
-	struct ebpf_map *guests = guests_of(v);
+	struct ebpf_map *guests = find_map(v, "udp_guests");
 	struct point near = at;
 
 	if (!guests || !port || (!at.addr.hi && !at.addr.lo))

@@ -47,8 +47,16 @@ bool run_program(struct prover *v, enum cave_hook hook, struct ebpf_input *in, u
 	in->cookie = v->cookie;
 	in->map = v->map;
 	in->nmaps = v->nmaps;
-	if (ebpf_run(h->insn, h->n, in, result, NULL) && *result <= 1)
-		return true;
+	if (ebpf_run(h->insn, h->n, in, result, NULL) && *result <= 1) {
+		if (is_counted(v, hook, in, !*result))
+			return true;
+		if (!v->failed)
+			diag_error(v->d, CAVE_PROOF_FAILED, v->p->at,
+				   "the program for %s does not count what it refuses, or not as what it is",
+				   artefact_hook_name(hook));
+		v->failed = true;
+		return false;
+	}
 	if (!v->failed)
 		diag_error(v->d, CAVE_PROOF_FAILED, v->p->at,
 			   "the program for %s does what the kernel would not load",

@@ -5,6 +5,7 @@
  * destinations, egress_prove_other.c about other protocols, bind and sockets, egress_prove_packet.c about
  * headers, egress_prove_local.c about endpoints of one's own, egress_prove_guest.c about who comes in there,
  * egress_prove_answer.c about who may be answered,
+ * egress_prove_count.c about what is counted,
  * egress_prove_resolver.c about the name servers
  * that the runtime fills in.
  */
@@ -159,6 +160,12 @@ void prove_local(struct prover *v);
 void add_clients(struct prover *v, struct points *to, const struct net_rule *deny);
 /* Whether an address, or any, is an IPv4 name server's; one that is denied is what a mixture may be of all the same. */
 bool is_server(const struct prover *v, const struct point *at);
+/* The map of that name; NULL. */
+struct ebpf_map *find_map(const struct prover *v, const char *name);
+/* Whether the program has counted what it was just asked, if it refused that; takes it out again. */
+bool is_counted(struct prover *v, enum cave_hook hook, const struct ebpf_input *in, bool refused);
+/* Counts with more than one, and where there is no room. */
+void prove_counting(struct prover *v);
 /* Everybody who may come in at a listen, but for those who are denied. */
 void prove_guests(struct prover *v);
 /*

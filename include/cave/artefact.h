@@ -222,6 +222,21 @@ struct cave_map {
 #define CAVE_MAPS_MAX 16
 
 /*
+ * What the egress programs have refused is counted in the map CAVE_DENIALS_MAP, a hash from struct cave_denial to a
+ * number of 64 bits; what it had no room for in the one number of the array CAVE_UNCOUNTED_MAP.
+ */
+#define CAVE_DENIALS_MAP "denials"
+#define CAVE_UNCOUNTED_MAP "uncounted"
+
+struct cave_denial {
+	uint32_t hook; /* enum cave_hook */
+	uint32_t protocol; /* IPPROTO_* */
+	uint32_t word[4]; /* of a call: what it names; of a packet: where it goes; in network order, IPv4 as mapped */
+	uint32_t port; /* of a new socket, its family */
+	uint32_t zero;
+};
+
+/*
  * The policy's identity: SHA-256 over, for each of these that exists and in this order - cave.manifest,
  * cave.policy, the egress programs in the order of the hook table, the tables in the order of their records,
  * cave.seccomp.x86_64, .aarch64, .riscv64 - the section's name with its NUL, its size as uint64_t, and its bytes.

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The proof of what is counted: every question that a program refuses is one more in the map, under what was asked for,
+ * and nothing else is.
+ */
+#include "compiler/egress_prover.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "bpf/artefact.h"
+#include "bpf/vm.h"
+
+static uint32_t number_at(const struct ebpf_input *in, size_t at, size_t size)
+{
+	if (at + size > in->packet_size)
+		return 0;
+	return size == 1 ? in->packet[at] : (uint32_t)(in->packet[at] << 8 | in->packet[at + 1]);
+}
+
+static void name_packet(const struct ebpf_input *in, struct cave_denial *out)
+{
+	bool six = in->packet_size && (in->packet[0] & 0xf0) == 0x60;
+	size_t at = six ? 24 : 16, size = six ? 16 : 4;
+
+	out->protocol = number_at(in, six ? 6 : 9, 1);
+	out->port = number_at(in, six ? 42 : 22, 2);
+	if (six)
+		memset(out->word, 0, sizeof out->word);
+	if (at + size <= in->packet_size)
+		memcpy((uint8_t *)out->word + sizeof out->word - size, in->packet + at, size);
+}
+
+static void name_call(enum cave_hook hook, const struct bpf_sock_addr *ctx, struct cave_denial *out)
+{
+	out->protocol = ctx->protocol;
+	out->port = ntohs((uint16_t)ctx->user_port);
+	if (hook == CAVE_HOOK_CONNECT4 || hook == CAVE_HOOK_SENDMSG4 || hook == CAVE_HOOK_BIND4)
+		out->word[3] = ctx->user_ip4;
+	else
+		memcpy(out->word, ctx->user_ip6, sizeof out->word);
+}
+
+static struct cave_denial name_of(enum cave_hook hook, const struct ebpf_input *in)
+{
+	struct cave_denial d = { .hook = (uint32_t)hook, .word = { 0, 0, htonl(0xffff), 0 } };
+	const struct bpf_sock *sock = in->ctx;
+
+	if (hook == CAVE_HOOK_EGRESS || hook == CAVE_HOOK_INGRESS) {
+		name_packet(in, &d);
+	} else if (hook == CAVE_HOOK_SOCK_CREATE) {
+		d.protocol = sock->protocol;
+		d.port = sock->family;
+	} else {
+		name_call(hook, in->ctx, &d);
+	}
+	return d;
+}
+
+struct ebpf_map *find_map(const struct prover *v, const char *name)
+{
+	const struct map_list *maps = v->hook->maps;
+
+	for (size_t i = 0; maps && i < maps->n; i++)
+		if (!strcmp(maps->map[i].name, name))
+			return &v->map[i];
+	return NULL;
+}
+
+bool is_counted(struct prover *v, enum cave_hook hook, const struct ebpf_input *in, bool refused)
+{
+	struct ebpf_map *map = find_map(v, CAVE_DENIALS_MAP);
+	const struct cave_denial name = name_of(hook, in);
+	const uint8_t *found;
+	uint64_t count = 0;
+	bool right;
+
+	if (!map)
+		return !v->hook[hook].maps;
+	found = ebpf_map_find(map, &name);
+	if (found)
+		memcpy(&count, found, sizeof count);
+	right = refused ? map->n == 1 && count == 1 : !map->n;
+	while (map->n)
+		ebpf_map_delete(map, map->entry[0]);
+	return right;
+}
+
+/* One place is left, then none; and what is counted twice is one entry. */
+void prove_counting(struct prover *v)
+{
+	struct bpf_sock_addr ctx = { .protocol = 255, .user_port = htons(7) };
+	struct ebpf_map *map = find_map(v, CAVE_DENIALS_MAP), *rest = find_map(v, CAVE_UNCOUNTED_MAP);
+	const struct hook_program *h = &v->hook[CAVE_HOOK_CONNECT4];
+	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx, .map = v->map, .nmaps = v->nmaps };
+	uint64_t result = 1, lost = 0;
+	bool right = true;
+
+	if (!map || !rest)
+		return;
+	map->spec.max_entries = 1;
+	for (uint32_t i = 0; i < 4 && right; i++) {
+		ctx.user_ip4 = htonl(0x01020304 + (i > 1));
+		right = ebpf_run(h->insn, h->n, &in, &result, NULL) && !result;
+	}
+	if (right)
+		memcpy(&lost, rest->value, sizeof lost);
+	right = right && lost == 2 && map->n == 1;
+	if (right)
+		memcpy(&lost, map->entry[0] + sizeof(struct cave_denial), sizeof lost);
+	right = right && lost == 2;
+	while (map->n)
+		ebpf_map_delete(map, map->entry[0]);
+	memset(rest->value, 0, sizeof lost);
+	if (right || v->failed)
+		return;
+	v->failed = true;
+	diag_error(v->d, CAVE_PROOF_FAILED, v->p->at, "the programs do not count what they refuse");
+}
