@@ -47,8 +47,11 @@ static enum level level_of(struct sys_result r)
 	case SYS_ALLOW_LOGGED: return LEVEL_ALLOWED;
 	case SYS_GUARD_METADATA:
 	case SYS_GUARD_SIGNAL: return LEVEL_GUARDED;
-	default: return LEVEL_REFUSED; /* EXEC_ONCE is the runtime's own start of the tool */
+	case SYS_EXEC_ONCE: /* the runtime's own start of the tool */
+	case SYS_ERRNO:
+	case SYS_KILL: break;
 	}
+	return LEVEL_REFUSED;
 }
 
 static struct sys_result result_of(const struct sys_rules *rules, const struct sys_clause *best)

@@ -55,6 +55,9 @@ bool egress_prove(struct diags *d, const struct policy *p, const struct hook_pro
 /* Parses an N_EXPECTATION about a connect.  Returns false after an error was recorded. */
 bool egress_parse_expectation(struct diags *d, const struct node *expectation, struct connect_expectation *out);
 
+/* The first hook that does not answer as x->allow says, by name; NULL if all do that a call can meet. */
+const char *egress_disagrees(const struct connect_expectation *x, const struct hook_program *hook);
+
 /*
  * Runs the programs on every expectation about a connect; `hook` is NULL for a policy without network.  Returns false
  * with each that does not hold recorded as cave_profile_expectation_failed.

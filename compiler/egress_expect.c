@@ -102,7 +102,7 @@ static void failed(struct diags *d, const struct connect_expectation *x, const c
 		  addr_show(x->family, x->to).s, x->port, x->allow ? "refused" : "allowed", hook);
 }
 
-static bool holds(struct diags *d, const struct connect_expectation *x, const struct hook_program *hook)
+const char *egress_disagrees(const struct connect_expectation *x, const struct hook_program *hook)
 {
 	static const struct {
 		enum cave_hook hook;
@@ -115,16 +115,24 @@ static bool holds(struct diags *d, const struct connect_expectation *x, const st
 		{ CAVE_HOOK_SENDMSG6, true, true, "sendmsg6" },
 	};
 
-	if (!hook && x->allow)
-		failed(d, x, "silence: nothing is granted");
-	for (size_t i = 0; hook && i < sizeof asked / sizeof asked[0]; i++) {
+	if (!hook)
+		return x->allow ? "silence: nothing is granted" : NULL;
+	for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
 		if ((asked[i].datagram && x->proto != NET_UDP) || (!asked[i].v6 && x->family != NET_V4) ||
 		    allowed_by(&hook[asked[i].hook], x, asked[i].v6) == x->allow)
 			continue;
-		failed(d, x, asked[i].name);
-		return false;
+		return asked[i].name;
 	}
-	return hook || !x->allow;
+	return NULL;
+}
+
+static bool holds(struct diags *d, const struct connect_expectation *x, const struct hook_program *hook)
+{
+	const char *disagrees = egress_disagrees(x, hook);
+
+	if (disagrees)
+		failed(d, x, disagrees);
+	return !disagrees;
 }
 
 bool egress_expect(struct diags *d, const struct policy *p, const struct hook_program *hook)

@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 #include "compiler/diff.h"
 #include "compiler/dump.h"
+#include "compiler/explain.h"
 #include "compiler/sets.h"
 #include "compiler/syscalls.h"
 #include "compiler/system_set.h"
@@ -17,6 +18,7 @@ static const char help[] =
 	"       cavec dump FILE.bpf\n"
 	"       cavec list [@GROUP | base | system | '<SET>']\n"
 	"       cavec diff OLD NEW | diff --within MAX FILE\n"
+	"       cavec explain POLICY [QUESTION]\n"
 	"\n"
 	"Compiles a sandbox profile to the programs that enforce it, proves them against the\n"
 	"profile, and writes them to OUT for caverun.\n"
@@ -38,6 +40,7 @@ static const char help[] =
 	"  list                    names the groups of system calls, or the members of one;\n"
 	"                          `base` is the base set, `system` the files readable by default,\n"
 	"                          and <SET> a set of files, programs and variables\n"
+	"  explain                 says why something is allowed or refused; sums a policy up\n"
 	"  diff                    says what one policy grants and another does not\n"
 	"\n"
 	"Exit status: 0 done; 1 the profile is refused; 2 usage or input and output.\n";
@@ -190,7 +193,7 @@ static int finish(int status)
 int main(int argc, char **argv)
 {
 	static char buffer[65536];
-	static const char *const later[] = { "lint", "explain", "fmt", "lsp" };
+	static const char *const later[] = { "lint", "fmt", "lsp" };
 
 	/* Whole messages: those of compiles that run at once shall not mix. */
 	setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
@@ -200,6 +203,8 @@ int main(int argc, char **argv)
 		return finish(run_list(argc - 2, argv + 2));
 	if (argc > 1 && strcmp(argv[1], "diff") == 0)
 		return finish(diff_main(argc - 1, argv + 1));
+	if (argc > 1 && strcmp(argv[1], "explain") == 0)
+		return finish(explain_main(argc - 1, argv + 1));
 	for (size_t i = 0; argc > 1 && i < sizeof later / sizeof *later; i++)
 		if (strcmp(argv[1], later[i]) == 0)
 			return not_built(later[i]);

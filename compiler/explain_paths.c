@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* explain read, write, execute and env: from the grants that the manifest holds. */
+#include <string.h>
+
+#include "bpf/credentials.h"
+#include "cave/artefact.h"
+#include "compiler/explain.h"
+#include "compiler/system_set.h"
+
+enum { PLACE = CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE };
+
+static const char enforced[] = "a mount namespace in which all but write grants is read-only, and Landlock; links are followed "
+			       "at the start, here paths are text";
+
+struct question {
+	unsigned place;
+	const char *path;
+	unsigned right;
+};
+
+static bool is_at_or_beneath(const char *path, const char *top)
+{
+	size_t n = strlen(top);
+
+	if (n == 0 || strcmp(top, ".") == 0)
+		return true;
+	return strncmp(path, top, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+static bool covers(const struct question *q, const char *path, unsigned flags)
+{
+	if ((flags & PLACE) != q->place || !(flags & q->right) || !is_at_or_beneath(q->path, path))
+		return false;
+	return q->right != CAVE_FILE_EXECUTE || flags & CAVE_FILE_FOLDER || strcmp(q->path, path) == 0;
+}
+
+static const struct file_rule *covering(const struct policy *p, const struct question *q)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (covers(q, p->file[i].path, p->file[i].flags))
+			return &p->file[i];
+	return NULL;
+}
+
+static bool in_system(const struct policy *p, const struct question *q)
+{
+	for (size_t i = 0; p->base_files && i < system_set_size; i++)
+		if (covers(q, system_set[i].path, system_set[i].flags))
+			return true;
+	return false;
+}
+
+/* An absolute path below the policy's folder is also what a relative grant is about. */
+static bool below_folder(const struct explanation *x, const struct question *q, struct question *out)
+{
+	size_t n = x->folder ? strlen(x->folder) : 0;
+
+	if (q->place || n < 2 || !is_at_or_beneath(q->path, x->folder))
+		return false;
+	*out = (struct question){ CAVE_FILE_RELATIVE, q->path[n] ? q->path + n + 1 : ".", q->right };
+	return true;
+}
+
+static struct question question_of(const char *path, unsigned right)
+{
+	size_t n = strlen("workspace");
+
+	if (*path == '/')
+		return (struct question){ 0, path, right };
+	if (strncmp(path, "workspace", n) == 0 && (path[n] == '\0' || path[n] == '/'))
+		return (struct question){ CAVE_FILE_WORKSPACE, path[n] ? path + n + 1 : "", right };
+	return (struct question){ CAVE_FILE_RELATIVE, strncmp(path, "./", 2) == 0 ? path + 2 : path, right };
+}
+
+static bool explain_path(struct explanation *x, const char *verb, unsigned right, int n, char **word)
+{
+	const struct policy *p = &x->compile->policy;
+	struct question q, relative;
+	const struct file_rule *rule;
+	struct reason *r;
+	const char *what;
+
+	if (n != 1 || strstr(word[0], "..")) {
+		fprintf(stderr, "cavec explain: write: %s PATH, absolute, ./ for the policy's folder, or workspace/…; no '..'\n",
+			verb);
+		return false;
+	}
+	what = arena_printf(x->arena, "%s %s", verb, word[0]);
+	q = question_of(word[0], right);
+	rule = covering(p, &q);
+	if (!rule && below_folder(x, &q, &relative))
+		rule = covering(p, &relative);
+	if (rule) {
+		r = explain_add(x, VERDICT_ALLOWED, what, "this line allows it");
+		r->at = rule->at;
+	} else if (in_system(p, &q)) {
+		r = explain_add(x, VERDICT_ALLOWED, what, "it is of the built-in set of files (base system, cavec list system)");
+	} else {
+		r = explain_add(x, VERDICT_REFUSED, what, "no line allows this path or a folder around it");
+	}
+	r->how = enforced;
+	return true;
+}
+
+bool explain_read(struct explanation *x, int n, char **word)
+{
+	return explain_path(x, "read", CAVE_FILE_READ, n, word);
+}
+
+bool explain_write(struct explanation *x, int n, char **word)
+{
+	return explain_path(x, "write", CAVE_FILE_WRITE, n, word);
+}
+
+bool explain_execute(struct explanation *x, int n, char **word)
+{
+	if (n == 1 && !x->compile->policy.children) {
+		explain_add(x, VERDICT_REFUSED, arena_printf(x->arena, "execute %s", word[0]),
+			    "the profile grants no other program (childProcess)")->how =
+			"the syscall filter (seccomp): one exec, the runtime's own, is let through";
+		return true;
+	}
+	return explain_path(x, "execute", CAVE_FILE_EXECUTE, n, word);
+}
+
+static bool always_there(const char *name)
+{
+	static const char *const names[] = { "LANG", "LC_ALL", "TZ", "PATH" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static const struct env_entry *entry_of(const struct policy *p, const char *name)
+{
+	for (size_t i = 0; i < p->nenv; i++)
+		if (strcmp(p->env[i].name, name) == 0)
+			return &p->env[i];
+	return NULL;
+}
+
+bool explain_env(struct explanation *x, int n, char **word)
+{
+	const struct policy *p = &x->compile->policy;
+	const struct env_entry *e;
+	struct reason *r = NULL;
+	const char *what;
+
+	if (n != 1) {
+		fputs("cavec explain: write: env NAME\n", stderr);
+		return false;
+	}
+	what = arena_printf(x->arena, "env %s", word[0]);
+	e = entry_of(p, word[0]);
+	for (size_t i = 0; i < p->ncredentials && !r; i++)
+		if (strcmp(p->credential[i], word[0]) == 0)
+			r = explain_add(x, VERDICT_ALLOWED, what, "it is a credential that the profile grants: the caller's value");
+	if (!r && e) {
+		r = explain_add(x, VERDICT_ALLOWED, what,
+				e->value ? "this line sets it" : "this line passes the caller's value, if there is one");
+		r->at = e->at;
+	}
+	if (!r && always_there(word[0]))
+		r = explain_add(x, VERDICT_ALLOWED, what, "every tool has this one, from the caller or with a standard value");
+	if (!r)
+		r = explain_add(x, VERDICT_REFUSED, what, "no line names it, and the environment is made from nothing");
+	r->how = "the runtime, which makes the environment from what the policy names and nothing else";
+	return true;
+}

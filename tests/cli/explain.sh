@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# cavec explain: allowed or refused, by which line, by what; the summary.
+. "$(dirname "$0")/../lib.sh"
+
+cat >"$work/p.cave" <<'END'
+profile explained {
+    network {
+        allow tcp 10.0.0.0/24 except 10.0.0.9 port 443
+        deny tcp 10.0.0.8 port 443
+        allow resolver
+    }
+    credentialEnv OPENAI_API_KEY
+    env { pass TERM; set MODE "fast" }
+    files { read "./lib", "/srv"; write workspace }
+    syscalls {
+        allow personality(persona == 8)
+        deny uname with kill
+    }
+    profile small { syscalls { deny uname } }
+}
+END
+"$cavec" "$work/p.cave" -o "$work/p.bpf" 2>"$work/err" || not_ok 'p.cave compiles' "$(cat "$work/err")"
+
+# asks NAME STATUS TEXT QUESTION…: of the profile, and of its artefact.
+asks() {
+	test_name=$1 wanted=$2 text=$3
+	shift 3
+	run "$cavec" explain "$work/p.cave" "$@"
+	if [ "$status" = "$wanted" ] && grep -qF -- "$text" "$work/out"; then ok "$test_name"
+	else not_ok "$test_name" "status $status; $(cat "$work/out" "$work/err")"; fi
+	run "$cavec" explain "$work/p.bpf" "$@"
+	expect "$test_name: of the artefact" "$status" = "$wanted"
+}
+asks 'a destination' 0 'p.cave:3: allow tcp 10.0.0.0/24' connect tcp 10.0.0.1 port 443
+asks 'another port' 1 'for other ports' connect tcp 10.0.0.1 port 444
+asks 'another protocol' 1 'for another protocol' connect udp 10.0.0.1 port 443
+asks 'an except' 1 'excepts this address' connect tcp 10.0.0.9 port 443
+asks 'a denial' 1 'p.cave:4: deny tcp 10.0.0.8 port 443' connect tcp 10.0.0.8 port 443
+asks 'another address' 1 'no line allows this address' connect tcp 192.0.2.1 port 443
+asks 'a name server' 1 "if the address is one of the host's name servers" connect udp 192.0.2.1 port 53
+asks 'by what' 1 'by the egress program at connect4 (cgroup BPF), with EPERM' connect tcp 192.0.2.1 port 443
+asks 'listening' 1 'no line listens at this address' listen tcp 127.0.0.1 port 80
+asks 'a call of the base set' 0 'the base set allows it' syscall read
+asks 'a call of a line' 0 'p.cave:11: allow personality(persona == 8)' syscall personality 8
+asks 'a condition' 0 'this line allows it' syscall 'personality(persona == 0x8)'
+asks 'a call that no line allows' 1 'no line allows it' syscall mount
+asks 'a call that a line denies' 1 'p.cave:12: deny uname with kill' syscall uname
+asks 'how it is refused' 1 'it ends the process' syscall uname
+asks 'names of values' 1 'it is refused with EPERM' syscall socket AF_INET SOCK_RAW
+asks 'open arguments' 1 'as an example of all that get this answer' syscall personality
+asks 'any value of an argument' 1 'refused' syscall socket - SOCK_RAW
+asks 'a file' 0 'p.cave:9: "/srv"' read /srv/x
+asks 'a relative file' 0 'p.cave:9: "./lib"' read ./lib/x
+asks 'a relative file, by its whole path' 0 'this line allows it' read "$work/lib/x"
+asks 'the workspace' 0 'this line allows it' write workspace/x
+asks 'a file that is only readable' 1 'no line allows this path' write /srv/x
+asks 'a file of the built-in set' 0 'base system' read /usr/lib/x
+asks 'another file' 1 'no line allows this path' read /etc/shadow
+asks 'another program' 1 'no other program' execute /bin/sh
+asks 'a variable' 0 'passes the caller' env TERM
+asks 'a variable that is set' 0 'this line sets it' env MODE
+asks 'a credential' 0 'a credential that the profile grants' env OPENAI_API_KEY
+asks 'a variable of every tool' 0 'every tool has this one' env PATH
+asks 'another variable' 1 'no line names it' env HOME
+asks 'a lookup' 0 "the host's name servers, for any name" lookup example.org
+
+run "$cavec" explain "$work/p.cave"
+for text in 'explained is a sandbox profile' 'reach tcp { 10.0.0.0/29, 10.0.0.10-10.0.0.255 } port 443, 254 addresses' \
+	'hold the credential OPENAI_API_KEY' 'write workspace' 'call personality(persona == 0x8)' \
+	'It starts no other program' 'the profile small'; do
+	expect "the summary says: $text" -n "$(grep -F "$text" "$work/out")"
+done
+run "$cavec" explain --profile small "$work/p.cave"
+expect 'the summary of a nested profile' "$status $(grep -c 'It has no network' "$work/out")" = '0 1'
+expect_status 'a question of a nested profile' 1 "$cavec" explain --profile small "$work/p.bpf" connect tcp 10.0.0.1 port 443
+run "$cavec" explain --format json "$work/p.cave" connect tcp 10.0.0.1 port 443
+expect 'JSON' "$("$python" -c 'import json, sys; r = json.load(open(sys.argv[1]))[0]; print(r["verdict"], r["line"])' \
+	"$work/out")" = 'allowed 3'
+
+expect_status 'no policy' 2 "$cavec" explain
+expect_status 'an unknown question' 2 "$cavec" explain "$work/p.cave" why
+expect_status 'an unknown call' 2 "$cavec" explain "$work/p.cave" syscall reed
+expect_status 'a range' 2 "$cavec" explain "$work/p.cave" connect tcp 10.0.0.0/8 port 1
+expect_status 'an argument that is none' 2 "$cavec" explain "$work/p.cave" syscall uname 1 2 3
+expect_status 'an unknown profile' 2 "$cavec" explain --profile none "$work/p.cave"
+printf 'profile bad { network true }\n' >"$work/bad.cave"
+expect_status 'a profile that is refused' 2 "$cavec" explain "$work/bad.cave"
+printf 'filter f { allow read }\n' >"$work/f.cave"
+expect_status 'a bare filter' 0 "$cavec" explain "$work/f.cave" syscall read
+expect_status 'a bare filter has no network' 2 "$cavec" explain "$work/f.cave" connect tcp 10.0.0.1 port 1

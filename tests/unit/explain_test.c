@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Differential test of explain: random policies are compiled, and what is said of destinations and calls is compared
+ * with the rules, read one by one; the line that is named must be one that says so.
+ */
+#include "compiler/egress_addr.h"
+#include "compiler/explain.h"
+#include "tests/unit/review_policies.h"
+#include "tests/unit/unit.h"
+
+enum { NETWORKS = 300, FILTERS = 300 };
+
+static struct explanation begin(struct compile *c)
+{
+	return (struct explanation){ .arena = &c->arena, .compile = c };
+}
+
+/* The allow rules on a line have one that holds the address. */
+static bool line_allows(const struct compile *c, struct span at, struct point p, int proto, uint16_t port)
+{
+	const struct policy *policy = &c->policy;
+
+	for (size_t i = 0; i < policy->nnet_rules; i++) {
+		const struct net_rule *r = &policy->net_rule[i];
+		bool by_port = false, by_address = false;
+
+		if (r->at.begin != at.begin || !r->allow || !r->proto[proto])
+			continue;
+		for (size_t k = 0; k < r->nports; k++)
+			by_port |= r->port[k].lo <= port && port <= r->port[k].hi;
+		for (size_t k = 0; k < r->nto; k++)
+			by_address |= r->to[k].family == p.family && net_addr_cmp(r->to[k].lo, p.addr) <= 0 &&
+				      net_addr_cmp(p.addr, r->to[k].hi) <= 0;
+		if (by_port && by_address)
+			return true;
+	}
+	return false;
+}
+
+static bool right_about(struct compile *c, struct side *s, struct point p, int proto, uint16_t port)
+{
+	struct explanation x = begin(c);
+	char number[8], *word[4] = { proto == NET_TCP ? "tcp" : "udp", arena_strdup(&c->arena, addr_show(p.family, p.addr).s),
+				     "port", number };
+	bool allowed = reaches(s, proto, p, port);
+
+	x.last = &x.first;
+	snprintf(number, sizeof number, "%u", port);
+	if (!explain_connect(&x, 4, word) || x.first->next || x.first->verdict != (allowed ? VERDICT_ALLOWED : VERDICT_REFUSED))
+		return false;
+	return !allowed || line_allows(c, x.first->at, p, proto, port);
+}
+
+static bool right_about_network(uint64_t *seed)
+{
+	static const char *const at[] = { "9.255.255.255", "10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.4", "10.0.0.8", "10.0.0.20",
+					  "10.0.0.21", "10.0.0.255", "10.0.1.0", "10.0.2.0", "192.0.2.7", "192.0.2.8", "8.8.8.8",
+					  "fd00::", "fd00::1", "fd00::2", "fd00::10", "2001:db8::", "127.0.0.1" };
+	static const uint16_t port[] = { 1, 78, 79, 80, 81, 90, 100, 101, 443, 8000, 8011, 65535 };
+	char *text = random_network(seed);
+	struct compile *c = resolve(text);
+	struct arena scratch = { NULL };
+	bool right = c && compile_generate(c);
+	struct side s;
+
+	if (right)
+		side_init(&s, &scratch, &c->policy);
+	for (size_t i = 0; right && i < sizeof at / sizeof *at; i++)
+		for (unsigned k = 0; right && k < 3; k++) {
+			struct point p = { 0 };
+
+			p.addr = parse_addr(at[i], strlen(at[i]), &p.family);
+			right = right_about(c, &s, p, (int)pick(seed, 2), port[pick(seed, sizeof port / sizeof *port)]);
+		}
+	if (!right)
+		fprintf(stderr, "%s", text);
+	arena_free(&scratch);
+	compile_end(c);
+	free(text);
+	return right;
+}
+
+static bool right_about_call(struct compile *c, uint64_t domain, uint64_t type, uint64_t protocol)
+{
+	struct explanation x = begin(c);
+	struct seccomp_data data = { .nr = 41, .args = { domain, type, protocol } };
+	char value[3][24], *word[4] = { "socket", value[0], value[1], value[2] };
+
+	x.last = &x.first;
+	snprintf(value[0], sizeof value[0], "%llu", (unsigned long long)domain);
+	snprintf(value[1], sizeof value[1], "%llu", (unsigned long long)type);
+	snprintf(value[2], sizeof value[2], "%llu", (unsigned long long)protocol);
+	return explain_syscall(&x, 4, word) && !x.first->next &&
+	       x.first->verdict == (lets(c, &data) ? VERDICT_ALLOWED : VERDICT_REFUSED);
+}
+
+static bool right_about_filter(uint64_t *seed)
+{
+	static const uint64_t domain[] = { 0, 1, 2, 3, 4, 15, 16, 17, 18, 37, 38, 39 };
+	static const uint64_t type[] = { 0, 1, 2, 3, 0x800, 0x801, 0xf, 0x11 }, protocol[] = { 0, 1, 5, 6, 7, 100, 101 };
+	char *text = random_filter(seed);
+	struct compile *c = resolve(text);
+	bool right = c && compile_generate(c);
+
+	for (size_t i = 0; right && i < sizeof domain / sizeof *domain; i++)
+		for (unsigned k = 0; right && k < 6; k++)
+			right = right_about_call(c, domain[i], type[pick(seed, 8)], protocol[pick(seed, 7)]);
+	if (!right)
+		fprintf(stderr, "%s", text);
+	compile_end(c);
+	free(text);
+	return right;
+}
+
+static void test(const char *what, unsigned n, bool (*one)(uint64_t *seed))
+{
+	uint64_t seed = 5;
+	unsigned agreed = 0;
+
+	while (agreed < n && one(&seed))
+		agreed++;
+	check(agreed == n, "%s: %u are explained as the rules have it", what, n);
+}
+
+int main(void)
+{
+	test("networks", NETWORKS, right_about_network);
+	test("filters", FILTERS, right_about_filter);
+	return unit_done();
+}
