@@ -231,8 +231,8 @@ static void print_reason(const struct compile *c, const struct reason *r, FILE *
 
 static json_t *reason_json(const struct compile *c, const struct reason *r)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s?}", "verdict", verdicts[r->verdict], "what", r->what, "why", r->why, "by",
-			      r->how);
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s?}", "verdict", verdicts[r->verdict], "what", r->what, "why", r->why,
+			      "by", r->how);
 	unsigned line;
 	size_t n;
 

@@ -147,7 +147,8 @@ bool explain_connect(struct explanation *x, int n, char **word)
 		return false;
 	add_network(x, what, &q);
 	if (is_unspecified(&q))
-		explain_add(x, x->first->verdict, what, "it is turned into a connect to this host's loopback address and judged so");
+		explain_add(x, x->first->verdict, what,
+			    "it is turned into a connect to this host's loopback address and judged so");
 	if (x->first->verdict == VERDICT_REFUSED && x->compile->policy.resolver && q.port == 53)
 		add_resolver(x, what);
 	return true;
@@ -206,7 +207,7 @@ bool explain_lookup(struct explanation *x, int n, char **word)
 	}
 	r = explain_add(x, VERDICT_REFUSED, arena_printf(x->arena, "lookup %s", word[0]),
 			"no line allows the host's name servers; names in /etc/hosts need none");
-	r->how = x->compile->has_hooks ? "the egress programs (cgroup BPF); a line that allows port 53 somewhere still holds" :
-					 "the syscall filter: there is no network";
+	r->how = !x->compile->has_hooks ? "the syscall filter: there is no network" :
+					  "the egress programs (cgroup BPF); a line that allows port 53 somewhere still holds";
 	return true;
 }

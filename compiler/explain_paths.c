@@ -5,12 +5,11 @@
 #include "bpf/credentials.h"
 #include "cave/artefact.h"
 #include "compiler/explain.h"
+#include "compiler/paths.h"
 #include "compiler/system_set.h"
 
-enum { PLACE = CAVE_FILE_RELATIVE | CAVE_FILE_WORKSPACE };
-
-static const char enforced[] = "a mount namespace in which all but write grants is read-only, and Landlock; links are followed "
-			       "at the start, here paths are text";
+static const char enforced[] = "a mount namespace in which all but write grants is read-only, and Landlock; links are "
+			       "followed at the start, here paths are text";
 
 struct question {
 	unsigned place;
@@ -29,9 +28,10 @@ static bool is_at_or_beneath(const char *path, const char *top)
 
 static bool covers(const struct question *q, const char *path, unsigned flags)
 {
-	if ((flags & PLACE) != q->place || !(flags & q->right) || !is_at_or_beneath(q->path, path))
+	if ((flags & CAVE_FILE_BASES) != q->place || !(flags & q->right) || !is_at_or_beneath(q->path, path))
 		return false;
-	return q->right != CAVE_FILE_EXECUTE || flags & CAVE_FILE_FOLDER || strcmp(q->path, path) == 0;
+	return q->right != CAVE_FILE_EXECUTE || flags & CAVE_FILE_FOLDER || path_is_place(path, flags) ||
+	       strcmp(q->path, path) == 0;
 }
 
 static const struct file_rule *covering(const struct policy *p, const struct question *q)
@@ -40,6 +40,12 @@ static const struct file_rule *covering(const struct policy *p, const struct que
 		if (covers(q, p->file[i].path, p->file[i].flags))
 			return &p->file[i];
 	return NULL;
+}
+
+static const struct file_rule *denying(const struct policy *p, struct question q)
+{
+	q.right = CAVE_FILE_DENY;
+	return covering(p, &q);
 }
 
 static bool in_system(const struct policy *p, const struct question *q)
@@ -63,38 +69,59 @@ static bool below_folder(const struct explanation *x, const struct question *q, 
 
 static struct question question_of(const char *path, unsigned right)
 {
-	size_t n = strlen("workspace");
+	static const struct {
+		const char *name;
+		unsigned place;
+	} places[] = {
+		{ "workspace", CAVE_FILE_WORKSPACE },
+		{ "home", CAVE_FILE_HOME },
+		{ "tmp", CAVE_FILE_TMP },
+		{ "shm", CAVE_FILE_SHM },
+	};
 
 	if (*path == '/')
 		return (struct question){ 0, path, right };
-	if (strncmp(path, "workspace", n) == 0 && (path[n] == '\0' || path[n] == '/'))
-		return (struct question){ CAVE_FILE_WORKSPACE, path[n] ? path + n + 1 : "", right };
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		size_t n = strlen(places[i].name);
+
+		if (strncmp(path, places[i].name, n) == 0 && (path[n] == '\0' || path[n] == '/'))
+			return (struct question){ places[i].place, path[n] ? path + n + 1 : "", right };
+	}
 	return (struct question){ CAVE_FILE_RELATIVE, strncmp(path, "./", 2) == 0 ? path + 2 : path, right };
 }
 
 static bool explain_path(struct explanation *x, const char *verb, unsigned right, int n, char **word)
 {
 	const struct policy *p = &x->compile->policy;
+	bool slot = n == 2 && strcmp(word[0], "folder") == 0;
 	struct question q, relative;
-	const struct file_rule *rule;
+	const struct file_rule *rule, *denial;
 	struct reason *r;
 	const char *what;
 
-	if (n != 1 || strstr(word[0], "..")) {
-		fprintf(stderr, "cavec explain: write: %s PATH, absolute, ./ for the policy's folder, or workspace/…; no '..'\n",
+	if ((n != 1 && !slot) || strstr(word[n - 1], "..")) {
+		fprintf(stderr, "cavec explain: write: %s PATH, absolute, ./ for the policy's folder, or a place such as "
+				"workspace/…; no '..'\n",
 			verb);
 		return false;
 	}
-	what = arena_printf(x->arena, "%s %s", verb, word[0]);
-	q = question_of(word[0], right);
+	what = arena_printf(x->arena, "%s %s%s", verb, slot ? "folder " : "", word[n - 1]);
+	q = slot ? (struct question){ CAVE_FILE_SLOT, word[1], right } : question_of(word[0], right);
 	rule = covering(p, &q);
-	if (!rule && below_folder(x, &q, &relative))
-		rule = covering(p, &relative);
-	if (rule) {
+	denial = denying(p, q);
+	if (below_folder(x, &q, &relative)) {
+		rule = rule ? rule : covering(p, &relative);
+		denial = denial ? denial : denying(p, relative);
+	}
+	if (denial) {
+		r = explain_add(x, VERDICT_REFUSED, what, "this line denies it");
+		r->at = denial->at;
+	} else if (rule) {
 		r = explain_add(x, VERDICT_ALLOWED, what, "this line allows it");
 		r->at = rule->at;
 	} else if (in_system(p, &q)) {
-		r = explain_add(x, VERDICT_ALLOWED, what, "it is of the built-in set of files (base system, cavec list system)");
+		r = explain_add(x, VERDICT_ALLOWED, what,
+				"it is of the built-in set of files (base system, cavec list system)");
 	} else {
 		r = explain_add(x, VERDICT_REFUSED, what, "no line allows this path or a folder around it");
 	}
@@ -123,12 +150,15 @@ bool explain_execute(struct explanation *x, int n, char **word)
 	return explain_path(x, "execute", CAVE_FILE_EXECUTE, n, word);
 }
 
-static bool always_there(const char *name)
+static bool always_there(const struct policy *p, const char *name)
 {
 	static const char *const names[] = { "LANG", "LC_ALL", "TZ", "PATH" };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(names[i], name) == 0)
+			return true;
+	for (size_t i = 0; strcmp(name, "TMPDIR") == 0 && i < p->nfiles; i++)
+		if (p->file[i].flags & CAVE_FILE_TMP && !(p->file[i].flags & CAVE_FILE_DENY))
 			return true;
 	return false;
 }
@@ -162,8 +192,8 @@ bool explain_env(struct explanation *x, int n, char **word)
 				e->value ? "this line sets it" : "this line passes the caller's value, if there is one");
 		r->at = e->at;
 	}
-	if (!r && always_there(word[0]))
-		r = explain_add(x, VERDICT_ALLOWED, what, "every tool has this one, from the caller or with a standard value");
+	if (!r && always_there(p, word[0]))
+		r = explain_add(x, VERDICT_ALLOWED, what, "the runtime gives every tool this one, or every one that has tmp");
 	if (!r)
 		r = explain_add(x, VERDICT_REFUSED, what, "no line names it, and the environment is made from nothing");
 	r->how = "the runtime, which makes the environment from what the policy names and nothing else";

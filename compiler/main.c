@@ -8,6 +8,7 @@
 #include "compiler/diff.h"
 #include "compiler/dump.h"
 #include "compiler/explain.h"
+#include "compiler/fmt.h"
 #include "compiler/sets.h"
 #include "compiler/syscalls.h"
 #include "compiler/system_set.h"
@@ -19,6 +20,7 @@ static const char help[] =
 	"       cavec list [@GROUP | base | system | '<SET>']\n"
 	"       cavec diff OLD NEW | diff --within MAX FILE\n"
 	"       cavec explain POLICY [QUESTION]\n"
+	"       cavec fmt [-w | --check] FILE…\n"
 	"\n"
 	"Compiles a sandbox profile to the programs that enforce it, proves them against the\n"
 	"profile, and writes them to OUT for caverun.\n"
@@ -41,6 +43,7 @@ static const char help[] =
 	"                          `base` is the base set, `system` the files readable by default,\n"
 	"                          and <SET> a set of files, programs and variables\n"
 	"  explain                 says why something is allowed or refused; sums a policy up\n"
+	"  fmt                     lays a profile out in the one way there is\n"
 	"  diff                    says what one policy grants and another does not\n"
 	"\n"
 	"Exit status: 0 done; 1 the profile is refused; 2 usage or input and output.\n";
@@ -193,7 +196,7 @@ static int finish(int status)
 int main(int argc, char **argv)
 {
 	static char buffer[65536];
-	static const char *const later[] = { "lint", "fmt", "lsp" };
+	static const char *const later[] = { "lint", "lsp" };
 
 	/* Whole messages: those of compiles that run at once shall not mix. */
 	setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
@@ -205,6 +208,8 @@ int main(int argc, char **argv)
 		return finish(diff_main(argc - 1, argv + 1));
 	if (argc > 1 && strcmp(argv[1], "explain") == 0)
 		return finish(explain_main(argc - 1, argv + 1));
+	if (argc > 1 && strcmp(argv[1], "fmt") == 0)
+		return finish(fmt_main(argc - 1, argv + 1));
 	for (size_t i = 0; argc > 1 && i < sizeof later / sizeof *later; i++)
 		if (strcmp(argv[1], later[i]) == 0)
 			return not_built(later[i]);

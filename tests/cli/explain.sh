@@ -12,7 +12,7 @@ profile explained {
     }
     credentialEnv OPENAI_API_KEY
     env { pass TERM; set MODE "fast" }
-    files { read "./lib", "/srv"; write workspace }
+    files { read "./lib", "/srv"; write workspace, tmp; deny "/srv/secret" }
     syscalls {
         allow personality(persona == 8)
         deny uname with kill
@@ -53,6 +53,8 @@ asks 'any value of an argument' 1 'refused' syscall socket - SOCK_RAW
 asks 'a file' 0 'p.cave:9: "/srv"' read /srv/x
 asks 'a relative file' 0 'p.cave:9: "./lib"' read ./lib/x
 asks 'a relative file, by its whole path' 0 'this line allows it' read "$work/lib/x"
+asks 'a file that is denied' 1 'this line denies it' read /srv/secret/x
+asks 'a place' 0 'this line allows it' write tmp/x
 asks 'the workspace' 0 'this line allows it' write workspace/x
 asks 'a file that is only readable' 1 'no line allows this path' write /srv/x
 asks 'a file of the built-in set' 0 'base system' read /usr/lib/x
@@ -61,7 +63,7 @@ asks 'another program' 1 'no other program' execute /bin/sh
 asks 'a variable' 0 'passes the caller' env TERM
 asks 'a variable that is set' 0 'this line sets it' env MODE
 asks 'a credential' 0 'a credential that the profile grants' env OPENAI_API_KEY
-asks 'a variable of every tool' 0 'every tool has this one' env PATH
+asks 'a variable of every tool' 0 'the runtime gives every tool' env PATH
 asks 'another variable' 1 'no line names it' env HOME
 asks 'a lookup' 0 "the host's name servers, for any name" lookup example.org
 

@@ -40,22 +40,25 @@ static bool line_allows(const struct compile *c, struct span at, struct point p,
 static bool right_about(struct compile *c, struct side *s, struct point p, int proto, uint16_t port)
 {
 	struct explanation x = begin(c);
-	char number[8], *word[4] = { proto == NET_TCP ? "tcp" : "udp", arena_strdup(&c->arena, addr_show(p.family, p.addr).s),
-				     "port", number };
+	char *address = arena_strdup(&c->arena, addr_show(p.family, p.addr).s), number[8];
+	char *word[4] = { proto == NET_TCP ? "tcp" : "udp", address, "port", number };
 	bool allowed = reaches(s, proto, p, port);
+	enum verdict expected = allowed ? VERDICT_ALLOWED : VERDICT_REFUSED;
 
 	x.last = &x.first;
 	snprintf(number, sizeof number, "%u", port);
-	if (!explain_connect(&x, 4, word) || x.first->next || x.first->verdict != (allowed ? VERDICT_ALLOWED : VERDICT_REFUSED))
+	if (!explain_connect(&x, 4, word) || x.first->next || x.first->verdict != expected)
 		return false;
 	return !allowed || line_allows(c, x.first->at, p, proto, port);
 }
 
 static bool right_about_network(uint64_t *seed)
 {
-	static const char *const at[] = { "9.255.255.255", "10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.4", "10.0.0.8", "10.0.0.20",
-					  "10.0.0.21", "10.0.0.255", "10.0.1.0", "10.0.2.0", "192.0.2.7", "192.0.2.8", "8.8.8.8",
-					  "fd00::", "fd00::1", "fd00::2", "fd00::10", "2001:db8::", "127.0.0.1" };
+	static const char *const at[] = {
+		"9.255.255.255", "10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.4", "10.0.0.8", "10.0.0.20", "10.0.0.21",
+		"10.0.0.255", "10.0.1.0", "10.0.2.0", "192.0.2.7", "192.0.2.8", "8.8.8.8", "fd00::", "fd00::1",
+		"fd00::2", "fd00::10", "2001:db8::", "127.0.0.1",
+	};
 	static const uint16_t port[] = { 1, 78, 79, 80, 81, 90, 100, 101, 443, 8000, 8011, 65535 };
 	char *text = random_network(seed);
 	struct compile *c = resolve(text);
