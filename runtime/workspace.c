@@ -8,9 +8,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static const char prefix[] = "cave-";
+
+enum { NAME_DIGITS = 16, MAKE_TRIES = 8, SWEEP_ENTRIES = 4096, SWEEP_FOLDERS = 16 };
 
 char *path_of(struct memory *m, int fd)
 {
@@ -41,59 +46,7 @@ bool workspace_open(struct memory *m, const char *what, const char *dir, struct 
 	return true;
 }
 
-/* mkdirat() under a name that nobody can foresee; *path is the folder's, `in` that of its parent. */
-static int make_in(struct memory *m, int parent, const char *in, const char **path, const char **name)
-{
-	for (unsigned tries = 0; tries < 8; tries++) {
-		uint64_t random;
-
-		if (getrandom(&random, sizeof random, 0) != sizeof random)
-			return errno;
-		*path = memory_printf(m, "%s/cave-%016llx", strcmp(in, "/") ? in : "", (unsigned long long)random);
-		*name = strrchr(*path, '/') + 1;
-		if (!mkdirat(parent, *name, 0700))
-			return 0;
-		if (errno != EEXIST)
-			return errno;
-	}
-	return EEXIST;
-}
-
-static int open_fresh(struct workspace *w, const struct user *owner)
-{
-	w->fd = openat(w->parent, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (w->fd < 0)
-		return errno;
-	return fchmod(w->fd, 0700) || (owner && fchown(w->fd, owner->uid, owner->gid)) ? errno : 0;
-}
-
-bool workspace_make(struct memory *m, const char *what, const char *tmpdir, const struct user *owner,
-		    struct workspace *out, struct refusal *r)
-{
-	const char *dir = tmpdir && *tmpdir == '/' ? tmpdir : "/tmp";
-	struct workspace w = { .fd = -1 };
-	const char *in;
-	int error;
-
-	w.parent = memory_hold(m, open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	if (w.parent < 0)
-		return refuse_errno(r, CAVE_FAILED, errno, "cannot make a %s in %s", what, dir);
-	in = path_of(m, w.parent);
-	/* From where the folder is made until *out has it, no memory is taken: what would remove it if there is none? */
-	error = in ? make_in(m, w.parent, in, &w.path, &w.name) : ENOENT;
-	memory_let_go(m, w.parent);
-	if (error) {
-		close(w.parent);
-		return refuse_errno(r, CAVE_FAILED, error, "cannot make a %s in %s", what, dir);
-	}
-	error = open_fresh(&w, owner);
-	if (error) {
-		workspace_close(&w, NULL);
-		return refuse_errno(r, CAVE_FAILED, error, "cannot use the %s made in %s", what, dir);
-	}
-	*out = w;
-	return true;
-}
+/* --- removing one --------------------------------------------------------------------------------- */
 
 /*
  * Makes a folder writable to us.  Never through a link, and nothing but a folder: where another user owns the
@@ -191,20 +144,27 @@ static size_t empty_pass(int top, unsigned *moved)
 	return done;
 }
 
-bool workspace_close(struct workspace *w, struct refusal *r)
+/* The errno of what cannot be removed; 0 if nothing is left. */
+static int remove_all(int parent, const struct workspace *w)
 {
 	unsigned moved = 0;
-	bool ok = true;
 	int error;
 
+	if (w->fd >= 0)
+		fchmod(w->fd, 0700);
+	while ((error = unlinkat(parent, w->name, AT_REMOVEDIR) ? errno : 0) && w->fd >= 0 &&
+	       empty_pass(w->fd, &moved))
+		;
+	return error == ENOENT ? 0 : error;
+}
+
+bool workspace_close(struct workspace *w, struct refusal *r)
+{
+	int error = 0;
+
 	if (w->parent >= 0 && w->name) {
-		if (w->fd >= 0)
-			fchmod(w->fd, 0700);
-		while ((error = unlinkat(w->parent, w->name, AT_REMOVEDIR) ? errno : 0) && w->fd >= 0 &&
-		       empty_pass(w->fd, &moved))
-			;
-		ok = !error || error == ENOENT;
-		if (!ok && r)
+		error = remove_all(w->parent, w);
+		if (error && r)
 			refuse_errno(r, CAVE_FAILED, error, "the folder %s is left behind",
 				     w->path ? w->path : w->name);
 		close(w->parent);
@@ -212,5 +172,138 @@ bool workspace_close(struct workspace *w, struct refusal *r)
 	if (w->path || w->name)
 		close(w->fd);
 	*w = (struct workspace){ .fd = -1, .parent = -1 };
+	return !error;
+}
+
+/* --- what killed runs have left ------------------------------------------------------------------- */
+
+static bool is_fresh_name(const char *name)
+{
+	size_t n = strlen(prefix);
+
+	return !strncmp(name, prefix, n) && strspn(name + n, "0123456789abcdef") == NAME_DIGITS && !name[n + NAME_DIGITS];
+}
+
+/* One of ours, or of a user that we gave it to, in the mode that it was made with, and held by nobody. */
+static bool is_left(int fd)
+{
+	uid_t self = geteuid();
+	struct stat st;
+
+	return !fstat(fd, &st) && (st.st_uid == self || !self) && (st.st_mode & 07777) == 0700 &&
+	       !flock(fd, LOCK_EX | LOCK_NB);
+}
+
+static void sweep_one(int parent, const char *name)
+{
+	struct workspace w = { .parent = -1, .name = name };
+
+	w.fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w.fd < 0)
+		return;
+	if (is_left(w.fd))
+		remove_all(parent, &w);
+	close(w.fd);
+}
+
+/*
+ * Among what is first in the folder: a start must not take longer because others have filled /tmp, or because many
+ * tools run.
+ */
+static void sweep(int parent)
+{
+	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	for (unsigned seen = 0, looked = 0; list && seen < SWEEP_ENTRIES && looked < SWEEP_FOLDERS; seen++) {
+		e = readdir(list);
+		if (!e)
+			break;
+		if (!is_fresh_name(e->d_name))
+			continue;
+		sweep_one(parent, e->d_name);
+		looked++;
+	}
+	if (list)
+		closedir(list);
+	else if (copy >= 0)
+		close(copy);
+}
+
+/* --- making one ----------------------------------------------------------------------------------- */
+
+/* mkdirat() under a name that nobody can foresee; *path is the folder's, `in` that of its parent. */
+static int make_in(struct memory *m, int parent, const char *in, const char **path, const char **name)
+{
+	for (unsigned tries = 0; tries < MAKE_TRIES; tries++) {
+		uint64_t random;
+
+		if (getrandom(&random, sizeof random, 0) != sizeof random)
+			return errno;
+		*path = memory_printf(m, "%s/%s%016llx", strcmp(in, "/") ? in : "", prefix, (unsigned long long)random);
+		*name = strrchr(*path, '/') + 1;
+		if (!mkdirat(parent, *name, 0700))
+			return 0;
+		if (errno != EEXIST)
+			return errno;
+	}
+	return EEXIST;
+}
+
+/* Held as long as it is in use: one that can be locked belongs to nobody any more, and another run may remove it. */
+static int open_fresh(struct workspace *w, const struct user *owner)
+{
+	struct stat st;
+
+	w->fd = openat(w->parent, w->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->fd < 0)
+		return errno == ENOENT ? EAGAIN : errno;
+	if (flock(w->fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? EAGAIN : errno;
+	if (fstat(w->fd, &st) || !st.st_nlink)
+		return EAGAIN;
+	return fchmod(w->fd, 0700) || (owner && fchown(w->fd, owner->uid, owner->gid)) ? errno : 0;
+}
+
+/* *again if another run was just looking at it, and may have removed it. */
+static bool make_once(struct memory *m, const char *what, const char *dir, const struct user *owner,
+		      struct workspace *out, bool *again, struct refusal *r)
+{
+	struct workspace w = { .fd = -1 };
+	const char *in;
+	int error;
+
+	*again = false;
+	w.parent = memory_hold(m, open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (w.parent < 0)
+		return refuse_errno(r, CAVE_FAILED, errno, "cannot make a %s in %s", what, dir);
+	sweep(w.parent);
+	in = path_of(m, w.parent);
+	/* From where the folder is made until *out has it, no memory is taken: what would remove it if there is none? */
+	error = in ? make_in(m, w.parent, in, &w.path, &w.name) : ENOENT;
+	memory_let_go(m, w.parent);
+	if (error) {
+		close(w.parent);
+		return refuse_errno(r, CAVE_FAILED, error, "cannot make a %s in %s", what, dir);
+	}
+	error = open_fresh(&w, owner);
+	if (error) {
+		workspace_close(&w, NULL);
+		*again = error == EAGAIN;
+		return refuse_errno(r, CAVE_FAILED, error, "cannot use the %s made in %s", what, dir);
+	}
+	*out = w;
+	return true;
+}
+
+bool workspace_make(struct memory *m, const char *what, const char *tmpdir, const struct user *owner,
+		    struct workspace *out, struct refusal *r)
+{
+	const char *dir = tmpdir && *tmpdir == '/' ? tmpdir : "/tmp";
+	bool again = true, ok = false;
+
+	for (unsigned tries = 0; again && tries < MAKE_TRIES; tries++)
+		ok = make_once(m, what, dir, owner, out, &again, r);
 	return ok;
 }
