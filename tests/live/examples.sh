@@ -119,6 +119,24 @@ fetches local-model http://127.0.0.1:11434/ 'yes false '
 reaches local-model ::1 11434
 refuses local-model 127.0.0.1 443
 refuses local-model 10.20.0.15 443
+cat >"$work/status.mjs" <<'END'
+import { readFileSync } from 'node:fs';
+const server = readFileSync(process.env.HOME + '/.kube/config', 'utf8').trim();
+let other = 'read';
+try { readFileSync(process.env.HOME + '/.ssh/id'); } catch (e) { other = e.code; }
+console.log(await fetch(server).then((r) => r.text(), (e) => e.cause.code), other);
+END
+mkdir -p "$work/home/.kube" "$work/home/.ssh" "$work/down"
+echo http://10.20.0.15:443/ >"$work/home/.kube/config"
+echo key >"$work/home/.ssh/id"
+export HOME="$work/home"
+expect_output "cluster-status: asks the server that the caller's settings name" 'yes EACCES' \
+	under cluster-status --script "$work/status.mjs" -- node
+refuses cluster-status 10.20.0.16 443
+fetched() { at $here "$caverun" --folder out="$work/down" "$work/download-file.bpf" -- curl -sfo "$work/down/x" "$1"; }
+expect_status "download-file: curl fetches" 0 fetched http://10.20.0.15:4873/x
+expect "download-file: into its folder" "$(cat "$work/down/x")" = yes
+expect_status "download-file: from no other host" 7 fetched http://10.20.0.16:4873/x
 fetches api-call http://160.79.104.10:443/ 'yes true '
 reaches api-call 2607:6bc0::10 443
 refuses api-call 192.0.2.7 443
