@@ -106,7 +106,7 @@ $(B)/%.o: %.c | $(GEN)
 
 RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
-CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/become.c runtime/message.c runtime/options.c runtime/wait.c
+CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/become.c runtime/ending.c runtime/message.c runtime/options.c runtime/wait.c
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
 SONAME := libcave.so.0
 LOAD_SRC := $(wildcard runtime/load_*.c)
@@ -190,6 +190,7 @@ TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
 
 $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
 $(B)/tests/unit/maps_test $(B)/tests/unit/egress_kernel_test: TEST_LIB := -lbpf -lelf -lz
+$(B)/tests/unit/json_test: $(B)/runtime/json.o
 $(B)/tests/unit/rights_test: $(B)/runtime/rights.o
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
 	@echo "  LD    $@"
@@ -225,12 +226,20 @@ $(B)/tests/tools/host%: tests/tools/host%.c $(B)/libcave.a
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $< $(B)/libcave.a
 
+# libFuzzer is clang's.
+FUZZED := $(wildcard bpf/artefact*.c) bpf/sha256.c bpf/limits.c
+$(B)/fuzz/artefact: tests/fuzz/artefact_fuzz.c $(FUZZED) tests/unit/artefact_build.h $(wildcard bpf/artefact*.h)
+	@mkdir -p $(@D)
+	@echo "  FUZZ  $@"
+	$(Q)clang $(CPPFLAGS) -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
+
+fuzz: $(B)/fuzz/artefact
 unit: $(UNIT_BIN)
 tools: $(TOOL_BIN)
 
 check:
 	$(Q)tests/setup
-	$(Q)$(MAKE) --no-print-directory WERROR=1 all tools
+	$(Q)$(MAKE) --no-print-directory WERROR=1 all tools fuzz
 	$(Q)$(MAKE) --no-print-directory WERROR=1 SAN=1 all unit
 	$(Q)tests/run
 
@@ -266,6 +275,6 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: FORCE all unit tools check demo bench install clean
+.PHONY: FORCE all unit fuzz tools check demo bench install clean
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -47,6 +47,7 @@ extern "C" {
 struct cave_error {
 	enum cave_code code;
 	int status; /* what caverun would exit with: 125; 126 or 127 where PROGRAM cannot be executed or is not found */
+	int error; /* the errno of the step that failed; 0 where it is no call that failed */
 	char text[CAVE_ERROR_TEXT]; /* one sentence, without a full stop or a newline */
 };
 

@@ -46,6 +46,7 @@ enum cave_code api_answer(bool ok, const struct refusal *r, struct cave_error *e
 	if (error) {
 		error->code = r->code;
 		error->status = r->status;
+		error->error = r->error;
 		memcpy(error->text, r->text, sizeof error->text);
 	}
 	return r->code;

@@ -90,17 +90,17 @@ void json_key(struct json *j, const char *key)
 	j->comma = false;
 }
 
-void json_string(struct json *j, const char *value)
+void json_add_string(struct json *j, const char *value)
 {
 	if (!value) {
-		json_null(j);
+		json_add_null(j);
 		return;
 	}
 	separate(j);
 	quote(j, value);
 }
 
-void json_number(struct json *j, uint64_t value)
+void json_add_number(struct json *j, uint64_t value)
 {
 	char digits[24];
 
@@ -108,13 +108,13 @@ void json_number(struct json *j, uint64_t value)
 	add(j, digits, (size_t)snprintf(digits, sizeof digits, "%llu", (unsigned long long)value));
 }
 
-void json_boolean(struct json *j, bool value)
+void json_add_boolean(struct json *j, bool value)
 {
 	separate(j);
 	add(j, value ? "true" : "false", value ? 4 : 5);
 }
 
-void json_null(struct json *j)
+void json_add_null(struct json *j)
 {
 	separate(j);
 	add(j, "null", 4);
@@ -123,17 +123,17 @@ void json_null(struct json *j)
 void json_put_string(struct json *j, const char *key, const char *value)
 {
 	json_key(j, key);
-	json_string(j, value);
+	json_add_string(j, value);
 }
 
 void json_put_number(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
-	json_number(j, value);
+	json_add_number(j, value);
 }
 
 void json_put_boolean(struct json *j, const char *key, bool value)
 {
 	json_key(j, key);
-	json_boolean(j, value);
+	json_add_boolean(j, value);
 }

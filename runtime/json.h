@@ -24,10 +24,10 @@ void json_close(struct json *j, char bracket); /* } or ] */
 void json_key(struct json *j, const char *key);
 
 /* NULL is null.  What is no UTF-8 is shown as U+FFFD, byte for byte: readers take nothing else. */
-void json_string(struct json *j, const char *value);
-void json_number(struct json *j, uint64_t value);
-void json_boolean(struct json *j, bool value);
-void json_null(struct json *j);
+void json_add_string(struct json *j, const char *value);
+void json_add_number(struct json *j, uint64_t value);
+void json_add_boolean(struct json *j, bool value);
+void json_add_null(struct json *j);
 
 /* A key and its value. */
 void json_put_string(struct json *j, const char *key, const char *value);

@@ -9,6 +9,7 @@
 
 #include "cave.h"
 #include "runtime/become.h"
+#include "runtime/ending.h"
 #include "runtime/main_kept.h"
 #include "runtime/message.h"
 #include "runtime/options.h"
@@ -71,74 +72,109 @@ static enum cave_code start(const struct options *o, struct cave_prepared *prepa
 	return cave_spawn(prepared, &spawn, out, error);
 }
 
-static enum cave_code run(const struct options *o, struct cave_prepared *prepared, const sigset_t *mask, int *status,
-			  struct cave_error *error)
+static enum cave_code run(const struct options *o, struct cave_prepared *prepared, const sigset_t *mask,
+			  struct ending *e)
 {
 	struct cave_error left;
 	struct cave_tool *tool;
 	enum cave_code code;
 
-	*status = wait_interrupted(); /* as waitpid() says it of a process that the signal ended */
-	if (*status)
+	e->status = wait_interrupted(); /* as waitpid() says it of a process that the signal ended */
+	if (e->status)
 		return CAVE_OK;
-	code = start(o, prepared, mask, &tool, error);
+	ending_note(&e->started);
+	code = start(o, prepared, mask, &tool, &e->error);
 	if (code)
 		return code;
-	*status = wait_for(tool);
-	code = tool_verdict(tool, error);
+	e->step = "run";
+	e->tool = true;
+	e->pid = cave_tool_pid(tool);
+	e->status = wait_for(tool);
+	ending_note(&e->ended);
+	e->limit = tool_verdict(tool, &e->error);
 	if (cave_tool_free(tool, &left))
 		report_note("%s\n", left.text);
-	if (!code)
-		explain(prepared, *status);
-	return code;
+	if (!e->limit)
+		explain(prepared, e->status);
+	return e->limit;
 }
 
-static int refused(const struct cave_error *e)
+/* Tells why, to whoever called us.  Returns the exit status. */
+static int refused(const struct cave_error *error, const struct ending *e)
 {
-	report_refusal(e);
-	return e->status;
+	report_refusal(error);
+	ending_write(e, error->status);
+	return error->status;
 }
 
-static int refused_early(const struct refusal *r)
+static int refused_early(const struct refusal *r, struct ending *e)
 {
-	struct cave_error e = { .code = r->code, .status = r->status };
+	e->error = (struct cave_error){ .code = r->code, .status = r->status, .error = r->error };
+	memcpy(e->error.text, r->text, sizeof e->error.text);
+	return refused(&e->error, e);
+}
 
-	memcpy(e.text, r->text, sizeof e.text);
-	return refused(&e);
+/* From the policy to the end of the tool. */
+static enum cave_code run_policy(const struct options *o, struct cave_policy **policy, struct cave_prepared **prepared,
+				 struct ending *e)
+{
+	enum cave_code code;
+	sigset_t mask;
+
+	/* Before anything is made that would have to be removed. */
+	wait_prepare(&mask);
+	e->step = "policy";
+	e->program = o->argv[0];
+	code = cave_policy_open(o->policy, policy, &e->error);
+	if (!code && o->profile)
+		code = cave_policy_choose(*policy, o->profile, &e->error);
+	if (code)
+		return code;
+	e->policy = *policy;
+	e->step = "start";
+	code = prepare(o, *policy, prepared, &e->error);
+	return code ? code : run(o, *prepared, &mask, e);
+}
+
+static int run_tool(const struct options *o, struct ending *e)
+{
+	struct cave_policy *policy = NULL;
+	struct cave_prepared *prepared = NULL;
+	struct refusal r;
+
+	e->step = "descriptors";
+	if (!fill_descriptors(o, &r))
+		return refused_early(&r, e);
+	/* What the library still holds goes with the process, and sooner. */
+	if (run_policy(o, &policy, &prepared, e))
+		return refused(&e->error, e);
+	ending_write(e, wait_status_number(e->status));
+	return wait_status(e->status);
+}
+
+/* What is asked for in place of a run. */
+static int other(const struct options *o, struct ending *e)
+{
+	struct refusal r;
+	int status = 0;
+
+	if (o->information)
+		return inform(o->information);
+	if (o->action != ACTION_DOCTOR && o->action != ACTION_CONFORMANCE)
+		return main_kept(o, &status, &e->error) ? refused(&e->error, e) : status;
+	become_check(o, &r);
+	return refused_early(&r, e);
 }
 
 int main(int argc, char **argv)
 {
-	struct cave_policy *policy = NULL;
-	struct cave_prepared *prepared = NULL;
-	struct cave_error error;
 	struct options options;
 	struct refusal refusal;
-	enum cave_code code;
-	sigset_t mask;
-	int status = 0;
+	struct ending ending;
 
-	if (!options_parse(argc, argv, &options, &refusal))
-		return refused_early(&refusal);
-	if (options.information)
-		return inform(options.information);
-	if (options.action == ACTION_DOCTOR || options.action == ACTION_CONFORMANCE) {
-		become_check(&options, &refusal);
-		return refused_early(&refusal);
-	}
-	if (options.action != ACTION_RUN)
-		return main_kept(&options, &status, &error) ? refused(&error) : status;
-	if (!fill_descriptors(&options, &refusal))
-		return refused_early(&refusal);
-	/* Before anything is made that would have to be removed. */
-	wait_prepare(&mask);
-	code = cave_policy_open(options.policy, &policy, &error);
-	if (!code && options.profile)
-		code = cave_policy_choose(policy, options.profile, &error);
-	if (!code)
-		code = prepare(&options, policy, &prepared, &error);
-	if (!code)
-		code = run(&options, prepared, &mask, &status, &error);
-	/* What the library still holds goes with the process, and sooner. */
-	return code ? refused(&error) : wait_status(status);
+	if (!ending_begin(argc, argv, &ending, &refusal) || !options_parse(argc, argv, &options, &refusal))
+		return refused_early(&refusal, &ending);
+	if (options.information || options.action != ACTION_RUN)
+		return other(&options, &ending);
+	return run_tool(&options, &ending);
 }

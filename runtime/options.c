@@ -22,6 +22,8 @@ static const char help[] =
 	"  --keep-fd N       leave descriptor N open in PROGRAM (may be repeated): a regular file,\n"
 	"                    pipe, terminal, /dev/null or connected unix stream\n"
 	"  --user NAME       run as that user of /etc/passwd, with its groups (root only)\n"
+	"  --status-fd N     write one JSON record to descriptor N at the end: what became of the\n"
+	"                    start, of PROGRAM, and why\n"
 	"  --config PATH     the operator's rules, a file or a folder, in place of /etc/cave\n"
 	"  --prepare         load the network programs of POLICY, and start nothing\n"
 	"  --list            show the policies whose network programs are kept loaded here\n"
@@ -44,7 +46,7 @@ static const char help[] =
 static const char version[] = "caverun " CAVE_VERSION "\n";
 
 /* Known to a later version: refused by name, so that nobody takes them for accepted. */
-static const char *const later[] = { "--status-fd", "--log",
+static const char *const later[] = { "--log",
 				     "--report", "--trace", "--capabilities" };
 
 static bool usage(struct refusal *r, const char *what, const char *which)
@@ -152,6 +154,9 @@ static bool check(const struct options *o, char **rest, struct refusal *r)
 		return usage(r, "--all goes with --forget", "");
 	if (o->format && (!asks || (strcmp(o->format, "text") && strcmp(o->format, "json"))))
 		return usage(r, "--format is text or json, and goes with --doctor and --conformance", "");
+	for (size_t i = 0; o->status_fd && i < o->nkeep; i++)
+		if (o->keep[i] == atoi(o->status_fd))
+			return usage(r, "the tool may not have the descriptor of --status-fd: --keep-fd ", o->status_fd);
 	if (o->action == ACTION_RUN)
 		return o->policy ? (rest && *rest && **rest) || usage(r, "no -- PROGRAM given", "") :
 				   usage(r, "no POLICY given", "");
@@ -170,7 +175,8 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 		const char **to;
 	} values[] = { { "--profile", &o->profile }, { "--script", &o->script }, { "--workspace", &o->workspace },
 		       { "--chdir", &o->chdir },   { "--user", &o->user },
-		       { "--config", &o->config }, { "--format", &o->format }, { "--keep-fd", NULL },
+		       { "--config", &o->config }, { "--format", &o->format }, { "--status-fd", &o->status_fd },
+		       { "--keep-fd", NULL },
 		       { "--folder", NULL } };
 	char *value = NULL;
 

@@ -10,6 +10,7 @@ static void fill(struct refusal *r, enum cave_code code, const char *format, va_
 {
 	r->code = code;
 	r->status = STATUS_REFUSED;
+	r->error = 0;
 	vsnprintf(r->text, sizeof r->text, format, ap);
 }
 
@@ -31,6 +32,7 @@ bool refuse_errno(struct refusal *r, enum cave_code code, int error, const char 
 	va_start(ap, format);
 	fill(r, code, format, ap);
 	va_end(ap);
+	r->error = error;
 	n = strlen(r->text);
 	snprintf(r->text + n, sizeof r->text - n, ": %s (errno %d)", strerror(error), error);
 	return false;

@@ -19,6 +19,7 @@ enum {
 struct refusal {
 	enum cave_code code;
 	int status;
+	int error; /* errno, or 0 */
 	char text[1024];
 };
 

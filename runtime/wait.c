@@ -183,15 +183,18 @@ int wait_for(struct cave_tool *tool)
 	return tool->result.status;
 }
 
+int wait_status_number(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_SIGNALLED + WTERMSIG(status);
+}
+
 int wait_status(int status)
 {
 	struct sigaction standard = { .sa_handler = SIG_DFL };
 
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	if (WTERMSIG(status) == SIGINT) {
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) {
 		sigaction(SIGINT, &standard, NULL);
 		suffer(SIGINT);
 	}
-	return STATUS_SIGNALLED + WTERMSIG(status);
+	return wait_status_number(status);
 }

@@ -22,7 +22,10 @@ int wait_interrupted(void);
  */
 int wait_for(struct cave_tool *tool);
 
-/* The exit status that stands for a wait status; dies by SIGINT if the tool did, as a shell expects. */
+/* The exit status that stands for a wait status. */
+int wait_status_number(int status);
+
+/* The same; dies by SIGINT if the tool did, as a shell expects. */
 int wait_status(int status);
 
 #endif

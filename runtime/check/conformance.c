@@ -17,6 +17,7 @@
 #include "runtime/check/attempt.h"
 #include "runtime/check/check.h"
 #include "runtime/check/granted.h"
+#include "runtime/identity.h"
 #include "runtime/json.h"
 #include "runtime/kernel.h"
 #include "runtime/mountinfo.h"
@@ -318,13 +319,10 @@ static const char *const verdict_name[] = { "pass", "FAIL", "granted", "unproven
 
 static void put_identity(struct json *j, const struct cave_policy *p)
 {
-	const unsigned char *identity = cave_policy_identity(p);
-	char hex[2 * CAVE_DIGEST_SIZE + 1];
+	char hex[IDENTITY_TEXT];
 
-	for (size_t i = 0; i < CAVE_DIGEST_SIZE; i++)
-		snprintf(hex + 2 * i, 3, "%02x", identity[i]);
 	json_put_string(j, "policy", cave_policy_name(p));
-	json_put_string(j, "identity", hex);
+	json_put_string(j, "identity", identity_text(cave_policy_identity(p), hex));
 }
 
 static void put_row(struct memory *m, struct json *j, const char *prefix, const struct row *row,
@@ -349,9 +347,9 @@ static void put_fields(struct memory *m, struct json *j, const struct test *t)
 		v = field_verdict(t, i, end);
 		json_key(j, memory_printf(m, "%s%s", t->prefix, battery[i].field));
 		if (v == VERDICT_PASS || v == VERDICT_FAIL)
-			json_boolean(j, v == VERDICT_PASS);
+			json_add_boolean(j, v == VERDICT_PASS);
 		else
-			json_null(j);
+			json_add_null(j);
 	}
 }
 

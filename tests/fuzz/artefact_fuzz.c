@@ -2,9 +2,9 @@
 /*
  * libFuzzer target for the artefact's checks.
  *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -Iinclude \
- *         tests/fuzz/artefact_fuzz.c bpf/artefact.c bpf/sha256.c -o build/artefact_fuzz
- *     build/artefact_fuzz -runs=200000        a bounded run; without -runs until something is found
+ *     make fuzz
+ *     tests/fuzz/artefact.sh          a bounded run over the corpus and from it
+ *     tests/fuzz/artefact.sh 600      ten minutes; what is found is added to the corpus
  *
  * The input is a list of edits (offset, byte) to a sound artefact, which is then sealed again, so that the
  * fuzzer gets past the digest: with the digest alone, or with the identity too, as its first byte says.
