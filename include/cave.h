@@ -113,6 +113,7 @@ struct cave_options {
 	const char *user; /* of /etc/passwd; root only.  NULL: whom the calling thread is */
 	const char *loader; /* the path of cave-load, for policies that grant network; NULL: see docs/library.md */
 	const char *config; /* the operator's rules, a file or a folder; NULL: /etc/cave, which may be without them */
+	const char *record; /* starts and ends are appended to this file (docs/operator.md), beside the operator's */
 	cave_accept accept; /* the host's rule; NULL: none */
 	void *context; /* for accept() */
 	const char *home; /* the host's HOME, for policies that name the home folder; NULL: of /etc/passwd.  With

@@ -8,6 +8,7 @@
 #include "runtime/guard.h"
 #include "runtime/memory.h"
 #include "runtime/plan.h"
+#include "runtime/record.h"
 #include "runtime/report.h"
 #include "runtime/spawner.h"
 
@@ -16,6 +17,7 @@ struct cave_prepared {
 	const struct cave_policy *policy;
 	struct cave_options options; /* its strings are copies */
 	struct plan plan;
+	struct records records;
 	struct kept kept; /* of a policy that grants network */
 	_Atomic bool started;
 	_Atomic int spare; /* a ruleset for the next start, made while the last tool runs; -1: there is none */

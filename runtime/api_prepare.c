@@ -35,7 +35,7 @@ static bool take_options(struct preparing *p, struct refusal *r)
 	struct cave_options *o = &p->prepared->options;
 	const char **strings[] = { &o->program, &o->search, &o->script, &o->workspace,
 				   &o->tmpdir,	&o->directory, &o->user, &o->loader,   &o->config,
-				   &o->home };
+				   &o->home,	&o->record };
 
 	if (!api_take(o, sizeof *o, p->options, "struct cave_options", r))
 		return false;
@@ -86,6 +86,8 @@ static bool prepare(void *of, struct refusal *r)
 	prepared->policy = p->policy;
 	if (!take_options(p, r) || !plan_check(&prepared->plan, &prepared->options, r) || !ask_host(p, r))
 		return false;
+	if (!records_open(&prepared->memory, &prepared->plan.rules, prepared->options.record, &prepared->records, r))
+		return false;
 	prepared->fresh = plan_is_fresh(p->policy, &prepared->options);
 	prepared->plan.keep = !(prepared->options.flags & CAVE_PREPARE_ONCE);
 	if (!prepared->fresh && !plan_make(&prepared->plan, p->policy, &prepared->options, r))
@@ -109,6 +111,7 @@ enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_option
 	plan_init(&p.prepared->plan, &p.prepared->memory, policy);
 	kept_init(&p.prepared->kept);
 	p.prepared->spare = -1;
+	records_init(&p.prepared->records);
 	ok = api_guard(&p.prepared->memory, prepare, &p, &r);
 	if (ok && (spawner_init(&p.prepared->spawner) || guard_init(&p.prepared->guard)))
 		ok = refuse(&r, CAVE_FAILED, "out of memory");
@@ -132,6 +135,7 @@ void cave_prepared_free(struct cave_prepared *prepared)
 		close(prepared->spare);
 	plan_close(&prepared->plan, NULL);
 	kept_release(&prepared->kept);
+	records_close(&prepared->records);
 	api_free(prepared);
 }
 

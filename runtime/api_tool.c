@@ -165,6 +165,21 @@ static bool keep_limits(struct cave_tool *t, struct refusal *r)
 	return !error || refuse_errno(r, CAVE_FAILED, error, "a thread to keep the tool's limits");
 }
 
+static bool record_it(struct cave_tool *t, struct refusal *r)
+{
+	t->record.policy = t->prepared->policy;
+	t->record.program = t->run.plan->program.path;
+	t->record.result = &t->result;
+	return record_start(&t->prepared->records, &t->record, r);
+}
+
+/* Was not started, or must not go on. */
+static void give_up(struct cave_tool *t, const struct refusal *r)
+{
+	t->record.refusal = r;
+	cave_tool_free(t, NULL);
+}
+
 enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spawn *spawn,
 			  struct cave_tool **out, struct cave_error *error)
 {
@@ -182,7 +197,7 @@ enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spaw
 	groups_init(&t->groups);
 	pump_init(&t->pump);
 	plan_init(&t->own, &t->memory, prepared->policy);
-	ok = api_guard(&t->memory, prepare, &s, &r) && start_it(&s) && keep_limits(t, &r);
+	ok = api_guard(&t->memory, prepare, &s, &r) && record_it(t, &r) && start_it(&s) && keep_limits(t, &r);
 	if (ok)
 		t->proc = hold_proc(t->process.pid);
 	run_close(&t->run);
@@ -191,7 +206,7 @@ enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spaw
 	if (ok)
 		*out = t;
 	else
-		cave_tool_free(t, NULL);
+		give_up(t, &r);
 	return api_answer(ok, &r, error);
 }
 
@@ -329,7 +344,9 @@ enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 		close(tool->process.pidfd);
 	if (tool->proc >= 0)
 		close(tool->proc);
-	ok = groups_remove(&tool->groups, &r);
+	tool->record.pid = tool->process.pid;
+	ok = record_end(&tool->prepared->records, &tool->record, &r);
+	ok = groups_remove(&tool->groups, ok ? &r : NULL) && ok;
 	ok = plan_close(&tool->own, ok ? &r : NULL) && ok;
 	api_free(tool);
 	return api_answer(ok, &r, error);

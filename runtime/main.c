@@ -56,6 +56,7 @@ static enum cave_code prepare(const struct options *o, struct cave_policy *polic
 		.directory = o->chdir,	.user = o->user,	   .config = o->config,
 		.home = getenv("HOME"), .folders = o->folder,	   .nfolders = o->nfolders,
 		.flags = CAVE_PREPARE_ONCE,
+		.record = o->record,
 	};
 
 	return cave_prepare(policy, &options, out, error);

@@ -156,8 +156,6 @@ bool operator_accepts(const struct operator_rules *o, const struct artefact *a, 
 	if (!operator_trusts(o, a->identity) && !(a->around && operator_trusts(o, a->around)))
 		return refuse(r, CAVE_POLICY_UNTRUSTED,
 			      "the identity of the policy is not among those that this host trusts");
-	if (o->record.n)
-		return refuse(r, CAVE_FAILED, "the operator's rules ask for a record, which this version does not keep");
 	if (a->reach.ipv4 > o->reach_ipv4 || a->reach.ipv6 > o->reach_ipv6)
 		return refuse(r, CAVE_POLICY_UNTRUSTED,
 			      "the policy reaches %" PRIu64 " public IPv4 addresses and %" PRIu64 " public IPv6 /48 networks; "

@@ -24,6 +24,7 @@ static const char help[] =
 	"  --user NAME       run as that user of /etc/passwd, with its groups (root only)\n"
 	"  --status-fd N     write one JSON record to descriptor N at the end: what became of the\n"
 	"                    start, of PROGRAM, and why\n"
+	"  --record FILE     append one line of JSON to FILE for each start and each end\n"
 	"  --config PATH     the operator's rules, a file or a folder, in place of /etc/cave\n"
 	"  --prepare         load the network programs of POLICY, and start nothing\n"
 	"  --list            show the policies whose network programs are kept loaded here\n"
@@ -176,6 +177,7 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 	} values[] = { { "--profile", &o->profile }, { "--script", &o->script }, { "--workspace", &o->workspace },
 		       { "--chdir", &o->chdir },   { "--user", &o->user },
 		       { "--config", &o->config }, { "--format", &o->format }, { "--status-fd", &o->status_fd },
+		       { "--record", &o->record },
 		       { "--keep-fd", NULL },
 		       { "--folder", NULL } };
 	char *value = NULL;

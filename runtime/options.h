@@ -17,7 +17,7 @@ struct options {
 	enum options_action action;
 	bool all; /* --forget --all */
 	const char *policy;
-	const char *profile, *script, *workspace, *chdir, *user, *config, *status_fd; /* NULL where not given */
+	const char *profile, *script, *workspace, *chdir, *user, *config, *status_fd, *record; /* NULL where not given */
 	int keep[CAVE_KEEP_MAX]; /* ascending, no two equal, above 2 */
 	size_t nkeep;
 	struct cave_folder folder[FOLDERS_MAX];

@@ -26,6 +26,7 @@ struct cave_tool {
 	int proc;
 	bool started, ended;
 	struct cave_result result;
+	struct record record; /* of its start and its end */
 };
 
 /* Keeps the limits: see watch_check().  After the end: until its output has ended too. */
