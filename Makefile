@@ -200,6 +200,11 @@ $(B)/tests/bench/%: $(B)/tests/bench/%.o $(TESTABLE)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB) -lseccomp
 
+$(B)/tests/tools/faulted: tests/tools/faulted.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) -O1 $(WARN) -nostdlib -static -fno-stack-protector -fno-builtin -o $@ $<
+
 $(B)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	@echo "  CC    $<"

@@ -158,11 +158,17 @@ static bool keep_limits(struct cave_tool *t, struct refusal *r)
 	t->started = true;
 	watch_begin(&t->watch, limits, t->process.pidfd, t->process.pid, t->groups.cpu_stat, pumped ? &t->pump : NULL,
 		    t->result.started_ns);
-	if (pumped && !pump_start(&t->pump, t->process.pidfd, r))
-		return false;
+	if (pumped)
+		pump_started(&t->pump, t->process.pidfd);
 	if (!(t->spawn.flags & CAVE_SPAWN_UNGUARDED) && watch_check(&t->watch) >= 0)
 		error = guard_add(&t->prepared->guard, &t->guarded, &t->watch);
 	return !error || refuse_errno(r, CAVE_FAILED, error, "a thread to keep the tool's limits");
+}
+
+/* While nothing has been started. */
+static bool start_pump(struct cave_tool *t, struct refusal *r)
+{
+	return !t->run.plan->artefact.limits.value[CAVE_LIMIT_OUTPUT] || pump_start(&t->pump, r);
 }
 
 static bool record_it(struct cave_tool *t, struct refusal *r)
@@ -197,7 +203,8 @@ enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spaw
 	groups_init(&t->groups);
 	pump_init(&t->pump);
 	plan_init(&t->own, &t->memory, prepared->policy);
-	ok = api_guard(&t->memory, prepare, &s, &r) && record_it(t, &r) && start_it(&s) && keep_limits(t, &r);
+	ok = api_guard(&t->memory, prepare, &s, &r) && start_pump(t, &r) && record_it(t, &r) && start_it(&s) &&
+	     keep_limits(t, &r);
 	if (ok)
 		t->proc = hold_proc(t->process.pid);
 	run_close(&t->run);

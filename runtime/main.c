@@ -73,7 +73,7 @@ static enum cave_code start(const struct options *o, struct cave_prepared *prepa
 	return cave_spawn(prepared, &spawn, out, error);
 }
 
-static enum cave_code run(const struct options *o, struct cave_prepared *prepared, const sigset_t *mask,
+static enum cave_code run(const struct options *o, struct cave_prepared *prepared, const sigset_t *mask, int signals,
 			  struct ending *e)
 {
 	struct cave_error left;
@@ -90,7 +90,7 @@ static enum cave_code run(const struct options *o, struct cave_prepared *prepare
 	e->step = "run";
 	e->tool = true;
 	e->pid = cave_tool_pid(tool);
-	e->status = wait_for(tool);
+	e->status = wait_for(tool, signals);
 	ending_note(&e->ended);
 	e->limit = tool_verdict(tool, &e->error);
 	if (cave_tool_free(tool, &left))
@@ -117,13 +117,10 @@ static int refused_early(const struct refusal *r, struct ending *e)
 
 /* From the policy to the end of the tool. */
 static enum cave_code run_policy(const struct options *o, struct cave_policy **policy, struct cave_prepared **prepared,
-				 struct ending *e)
+				 const sigset_t *mask, int signals, struct ending *e)
 {
 	enum cave_code code;
-	sigset_t mask;
 
-	/* Before anything is made that would have to be removed. */
-	wait_prepare(&mask);
 	e->step = "policy";
 	e->program = o->argv[0];
 	code = cave_policy_open(o->policy, policy, &e->error);
@@ -134,7 +131,7 @@ static enum cave_code run_policy(const struct options *o, struct cave_policy **p
 	e->policy = *policy;
 	e->step = "start";
 	code = prepare(o, *policy, prepared, &e->error);
-	return code ? code : run(o, *prepared, &mask, e);
+	return code ? code : run(o, *prepared, mask, signals, e);
 }
 
 static int run_tool(const struct options *o, struct ending *e)
@@ -142,12 +139,15 @@ static int run_tool(const struct options *o, struct ending *e)
 	struct cave_policy *policy = NULL;
 	struct cave_prepared *prepared = NULL;
 	struct refusal r;
+	sigset_t mask;
+	int signals;
 
 	e->step = "descriptors";
-	if (!fill_descriptors(o, &r))
+	/* Signals before anything is made that would have to be removed. */
+	if (!fill_descriptors(o, &r) || !wait_prepare(&mask, &signals, &r))
 		return refused_early(&r, e);
 	/* What the library still holds goes with the process, and sooner. */
-	if (run_policy(o, &policy, &prepared, e))
+	if (run_policy(o, &policy, &prepared, &mask, signals, e))
 		return refused(&e->error, e);
 	ending_write(e, wait_status_number(e->status));
 	return wait_status(e->status);

@@ -14,7 +14,7 @@ enum { PUMP_STACK = 256 << 10, BUFFER = 64 << 10, K_KCMP_FILE = 0 /* include/uap
 
 void pump_init(struct pump *p)
 {
-	*p = (struct pump){ .event = -1 };
+	*p = (struct pump){ .event = -1, .pidfd = -1 };
 	for (unsigned i = 0; i < 2; i++)
 		p->stream[i].from = p->stream[i].tool = p->stream[i].to = -1;
 }
@@ -67,6 +67,7 @@ static bool pass_on(struct pump_stream *s, char *buffer)
 {
 	ssize_t n = read(s->from, buffer, BUFFER);
 	size_t may;
+	int pidfd;
 
 	if (n < 0 && errno == EINTR)
 		return true;
@@ -78,7 +79,10 @@ static bool pass_on(struct pump_stream *s, char *buffer)
 	if (may == (size_t)n)
 		return true;
 	atomic_store(&s->pump->full, true);
-	syscall(SYS_pidfd_send_signal, s->pump->pidfd, SIGKILL, NULL, 0);
+	/* It may have written more before whoever started it has come to tell us. */
+	while ((pidfd = atomic_load(&s->pump->pidfd)) < 0)
+		poll(NULL, 0, 1);
+	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	return false;
 }
 
@@ -111,16 +115,11 @@ static int start_thread(struct pump_stream *s)
 	return error;
 }
 
-bool pump_start(struct pump *p, int pidfd, struct refusal *r)
+bool pump_start(struct pump *p, struct refusal *r)
 {
 	sigset_t all, before;
 	int error = 0;
 
-	p->pidfd = pidfd;
-	for (unsigned i = 0; i < p->n; i++) {
-		close(p->stream[i].tool);
-		p->stream[i].tool = -1;
-	}
 	atomic_store(&p->left, p->n);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -128,6 +127,15 @@ bool pump_start(struct pump *p, int pidfd, struct refusal *r)
 		error = start_thread(&p->stream[i]);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return !error || refuse_errno(r, CAVE_FAILED, error, "a thread that passes on the tool's output");
+}
+
+void pump_started(struct pump *p, int pidfd)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		close(p->stream[i].tool);
+		p->stream[i].tool = -1;
+	}
+	atomic_store(&p->pidfd, pidfd);
 }
 
 /* --- around them ---------------------------------------------------------------------------------- */

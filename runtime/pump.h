@@ -29,7 +29,7 @@ struct pump {
 	_Atomic uint64_t seen; /* bytes that the tool has written */
 	_Atomic unsigned left; /* streams that have not ended */
 	atomic_bool full;
-	int pidfd; /* of the tool, which is killed when it passes the limit */
+	atomic_int pidfd; /* of the tool, which is killed when it passes the limit; -1 until it has been started */
 	int event; /* readable when the limit was passed, or a stream has ended */
 	struct pump_stream stream[2];
 	unsigned n;
@@ -44,8 +44,11 @@ void pump_init(struct pump *p);
  */
 bool pump_make(struct pump *p, uint64_t limit, int standard[3], struct refusal *r);
 
+/* Before the tool is started: what can fail. */
+bool pump_start(struct pump *p, struct refusal *r);
+
 /* Once the tool has its ends; `pidfd` must stay until pump_close(). */
-bool pump_start(struct pump *p, int pidfd, struct refusal *r);
+void pump_started(struct pump *p, int pidfd);
 
 /* True if the tool has written more than the limit. */
 bool pump_full(const struct pump *p);

@@ -21,15 +21,23 @@ static void waited(sigset_t *set)
 		sigdelset(set, not_waited[i]);
 }
 
-void wait_prepare(sigset_t *before)
+bool wait_prepare(sigset_t *before, int *signals, struct refusal *r)
 {
 	struct sigaction standard = { .sa_handler = SIG_DFL };
 	sigset_t set;
+	int fd;
 
 	waited(&set);
-	sigprocmask(SIG_BLOCK, &set, before);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return refuse_errno(r, CAVE_FAILED, errno, "signalfd");
 	/* Where the caller ignores it, the kernel would reap the tool itself and its status were lost. */
-	sigaction(SIGCHLD, &standard, NULL);
+	if (sigprocmask(SIG_BLOCK, &set, before) || sigaction(SIGCHLD, &standard, NULL)) {
+		close(fd);
+		return refuse_errno(r, CAVE_FAILED, errno, "blocking signals");
+	}
+	*signals = fd;
+	return true;
 }
 
 int wait_interrupted(void)
@@ -160,13 +168,10 @@ static bool take_signal(const struct cave_tool *tool, int fd)
 	return !tool->ended || !ends_us(&info);
 }
 
-int wait_for(struct cave_tool *tool)
+int wait_for(struct cave_tool *tool, int signals)
 {
-	struct pollfd p[2] = { { .events = POLLIN }, { .fd = tool->pump.event, .events = POLLIN } };
-	sigset_t set;
+	struct pollfd p[2] = { { .fd = signals, .events = POLLIN }, { .fd = tool->pump.event, .events = POLLIN } };
 
-	waited(&set);
-	p[0].fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	for (;;) {
 		if (!tool->ended)
 			reap(tool);
@@ -179,7 +184,6 @@ int wait_for(struct cave_tool *tool)
 		if (p[0].revents && !take_signal(tool, p[0].fd))
 			break;
 	}
-	close(p[0].fd);
 	return tool->result.status;
 }
 

@@ -10,6 +10,8 @@
 
 #include "bpf/limits.h"
 
+enum { CPUCLOCK_SCHED = 2 /* include/linux/posix-timers.h */ };
+
 enum {
 	GRACE_MS = 250,
 	/*
@@ -36,9 +38,11 @@ void watch_begin(struct watch *w, const struct cave_limits *limits, int pidfd, p
 
 	*w = (struct watch){ .limits = limits, .pidfd = pidfd, .cpu_stat = cpu_stat, .pump = pump };
 	w->deadline = time ? started + time * ms : UINT64_MAX;
-	/* clock_getcpuclockid(3): of a process that we have not reaped, so the number is its. */
-	if (limits->value[CAVE_LIMIT_CPU_TIME] && cpu_stat < 0 && clock_getcpuclockid(pid, &w->cpu_clock))
-		w->cpu_clock = CLOCK_MONOTONIC;
+	/*
+	 * What clock_getcpuclockid(3) gives, which asks whether it is there: of a process that we have not reaped, so the
+	 * number is its, and the clock is (make_process_cpuclock(), include/linux/posix-timers.h).
+	 */
+	w->cpu_clock = (clockid_t)(~(unsigned)pid << 3 | CPUCLOCK_SCHED);
 }
 
 static void send(const struct watch *w, int signal)

@@ -52,7 +52,7 @@ run "$bin/caverun" --config "$work/etc" --record "$work/log/own.jsonl" "$work/p.
 expect "the caller's own is kept beside the operator's" "$(tail -n 2 "$log")" = "$(cat "$work/log/own.jsonl")"
 
 # Many at once: every line is whole.
-for i in 1 2 3 4 5 6 7 8 9 10; do
+for _ in 1 2 3 4 5 6 7 8 9 10; do
 	"$bin/caverun" --config "$work/etc" "$work/p.bpf" -- /bin/true &
 done
 wait
