@@ -44,25 +44,49 @@ static unsigned zero_bits(struct net_addr a, unsigned max)
 /* One of the four groups of half an IPv6 address. */
 #define GROUP(half, i) ((unsigned)((half) >> 16 * (i)) & 0xffff)
 
+static void put_v4(struct buffer *b, uint32_t a)
+{
+	char text[sizeof "255.255.255.255"], *end = text;
+
+	for (unsigned shift = 32; shift; shift -= 8) {
+		unsigned byte = a >> (shift - 8) & 0xff;
+
+		if (byte >= 100)
+			*end++ = (char)('0' + byte / 100);
+		if (byte >= 10)
+			*end++ = (char)('0' + byte / 10 % 10);
+		*end++ = (char)('0' + byte % 10);
+		*end++ = '.';
+	}
+	buffer_add(b, text, (size_t)(end - 1 - text));
+}
+
 /* In the shortest spelling, or in full where that is not taken for an address. */
-static void put_prefix(struct buffer *b, enum net_family family, struct net_addr a, unsigned bits)
+static void put_v6(struct buffer *b, struct net_addr a)
 {
 	char text[INET6_ADDRSTRLEN];
 	unsigned char raw[16];
-	unsigned width = family == NET_V4 ? 32 : 128;
 
 	for (unsigned i = 0; i < 8; i++) {
 		raw[i] = (unsigned char)(a.hi >> (56 - 8 * i));
 		raw[8 + i] = (unsigned char)(a.lo >> (56 - 8 * i));
 	}
-	inet_ntop(family == NET_V4 ? AF_INET : AF_INET6, family == NET_V4 ? raw + 12 : raw, text, sizeof text);
-	if (family == NET_V6 && egress_reads_as_port(text))
+	inet_ntop(AF_INET6, raw, text, sizeof text);
+	if (egress_reads_as_port(text))
 		snprintf(text, sizeof text, "%x:%x:%x:%x:%x:%x:%x:%x", GROUP(a.hi, 3), GROUP(a.hi, 2),
 			 GROUP(a.hi, 1), GROUP(a.hi, 0), GROUP(a.lo, 3), GROUP(a.lo, 2), GROUP(a.lo, 1),
 			 GROUP(a.lo, 0));
 	buffer_text(b, text);
+}
+
+static void put_prefix(struct buffer *b, enum net_family family, struct net_addr a, unsigned bits)
+{
+	if (family == NET_V4)
+		put_v4(b, (uint32_t)a.lo);
+	else
+		put_v6(b, a);
 	if (bits)
-		buffer_printf(b, "/%u", width - bits);
+		buffer_printf(b, "/%u", (family == NET_V4 ? 32 : 128) - bits);
 }
 
 /* The addresses of a rule, several to a line. */

@@ -21,6 +21,7 @@ struct proof {
 	struct filter_view filter;
 	/* Of the set that is judged: */
 	const struct sys_call *call; /* NULL: no number of the table */
+	uint32_t words; /* that the decision on `call` may depend on */
 	uint32_t answer; /* the filter's */
 };
 
@@ -198,8 +199,10 @@ static bool judge_call(struct judge *j, const struct sys_call *call, uint32_t wo
 	struct proof *p = j->context;
 	struct seccomp_data input;
 
+	if (!call || p->call != call)
+		p->words = call ? words_of(call) : (uint32_t)WORDS_OF_NUMBER;
 	p->call = call;
-	if (words & ~(call ? words_of(call) : (uint32_t)WORDS_OF_NUMBER))
+	if (words & ~p->words)
 		return is_empty(j, &input) || (!j->too_many && report_look(p, &input));
 	return call ? judge_clauses(j, call->clause, call->nclauses) : compare(j, answer_of(p->rules->unknown));
 }
@@ -271,7 +274,8 @@ static bool judge_table(struct judge *j, uint32_t words, uint32_t lo, uint32_t h
 
 static bool judge_native(struct judge *j, uint32_t words)
 {
-	const struct sys_rules *r = ((const struct proof *)j->context)->rules;
+	const struct proof *p = j->context;
+	const struct sys_rules *r = p->rules;
 	uint32_t lo, hi;
 	size_t i;
 
@@ -279,6 +283,8 @@ static bool judge_native(struct judge *j, uint32_t words)
 		return true;
 	if (lo < hi)
 		return judge_table(j, words, lo, hi);
+	if (p->call && p->call->nr == lo) /* most often the same as before */
+		return judge_call(j, p->call, words);
 	i = find_call(r, lo);
 	return judge_call(j, i < r->ncalls && r->call[i].nr == lo ? &r->call[i] : NULL, words);
 }
@@ -353,13 +359,8 @@ static bool prove_all(struct proof *p)
 bool syscalls_prove(struct diags *d, const struct sys_rules *rules,
 		    const struct filter_program *filter)
 {
-	struct arena arena = { NULL };
-	struct proof p = { .diags = d, .arena = &arena, .rules = rules };
-	const char *fault;
-	bool holds;
+	struct proof p = { .diags = d, .arena = d->sources->arena, .rules = rules };
+	const char *fault = filter_view(p.arena, filter, &p.filter);
 
-	fault = filter_view(&arena, filter, &p.filter);
-	holds = fault ? malformed(d, rules, fault) : prove_all(&p);
-	arena_free(&arena);
-	return holds;
+	return fault ? malformed(d, rules, fault) : prove_all(&p);
 }

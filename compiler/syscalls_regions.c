@@ -251,11 +251,14 @@ enum found region_input(const struct region *r, struct seccomp_data *out)
 
 /* --- following a filter ----------------------------------------------------------------------- */
 
-/* Where the filter is: at instruction `pc` with the bits `mask` of a word loaded, having looked at `words`. */
+/*
+ * Where the filter is: at instruction `pc` with the bits `mask` of a word loaded, which are from `lo` to `hi`, having
+ * looked at `words`.
+ */
 struct place {
 	size_t pc;
 	unsigned word;
-	uint32_t mask, words;
+	uint32_t mask, lo, hi, words;
 };
 
 static bool follow(struct judge *j, struct place at);
@@ -273,16 +276,18 @@ static bool follow_part(struct judge *j, struct place at, size_t jump, uint32_t 
 	if (!region_narrow(&j->region, at.word, mask, lo, hi, &room))
 		return true;
 	at.pc += jump;
-	good = follow(j, at);
+	at.lo = room.lo;
+	at.hi = room.hi;
+	good = (mask == at.mask || region_bounds(&j->region, at.word, at.mask, &at.lo, &at.hi)) ? follow(j, at) : true;
 	region_widen(&j->region, at.word);
 	return good;
 }
 
-static bool follow_equal(struct judge *j, struct place at, const struct sock_filter *f, uint32_t lo, uint32_t hi)
+static bool follow_equal(struct judge *j, struct place at, const struct sock_filter *f)
 {
 	return follow_part(j, at, f->jt, at.mask, f->k, f->k) &&
-	       (f->k == lo || follow_part(j, at, f->jf, at.mask, lo, f->k - 1)) &&
-	       (f->k == hi || follow_part(j, at, f->jf, at.mask, f->k + 1, hi));
+	       (f->k == at.lo || follow_part(j, at, f->jf, at.mask, at.lo, f->k - 1)) &&
+	       (f->k == at.hi || follow_part(j, at, f->jf, at.mask, f->k + 1, at.hi));
 }
 
 /* What a comparison does with the values from lo to hi of the bits `mask`. */
@@ -304,9 +309,9 @@ static enum way way_of(const struct sock_filter *f, uint32_t mask, uint32_t lo, 
 static bool follow_jump(struct judge *j, struct place at, const struct sock_filter *f)
 {
 	bool bits = BPF_OP(f->code) == BPF_JSET;
-	uint32_t mask = bits ? at.mask & f->k : at.mask, lo, hi, from;
+	uint32_t mask = bits ? at.mask & f->k : at.mask, lo = at.lo, hi = at.hi, from;
 
-	if (!region_bounds(&j->region, at.word, mask, &lo, &hi))
+	if (bits && !region_bounds(&j->region, at.word, mask, &lo, &hi))
 		return true;
 	switch (way_of(f, mask, lo, hi)) {
 	case TAKEN: at.pc += f->jt; return follow(j, at);
@@ -314,7 +319,7 @@ static bool follow_jump(struct judge *j, struct place at, const struct sock_filt
 	default: break;
 	}
 	if (BPF_OP(f->code) == BPF_JEQ)
-		return follow_equal(j, at, f, lo, hi);
+		return follow_equal(j, at, f);
 	/* The first value that jumps. */
 	from = bits ? 1 : f->k + (BPF_OP(f->code) == BPF_JGT);
 	return follow_part(j, at, f->jf, mask, lo, from - 1) && follow_part(j, at, f->jt, mask, from, hi);
@@ -332,17 +337,19 @@ static bool follow(struct judge *j, struct place at)
 			at.words |= 1u << at.word;
 			break;
 		case BPF_ALU | BPF_AND | BPF_K: at.mask &= f->k; break;
-		case BPF_JMP | BPF_JA: at.pc += f->k; break;
+		case BPF_JMP | BPF_JA: at.pc += f->k; continue;
 		case BPF_RET | BPF_K: return j->answered(j, f->k, at.words);
 		default: return follow_jump(j, at, f);
 		}
+		if (!region_bounds(&j->region, at.word, at.mask, &at.lo, &at.hi))
+			return true; /* no input comes here */
 	}
 }
 
 bool judge_filter(struct judge *j)
 {
 	/* The accumulator is 0 before the first load: no bit of any word. */
-	return follow(j, (struct place){ 0, WORD_NUMBER, 0, 0 });
+	return follow(j, (struct place){ .word = WORD_NUMBER });
 }
 
 /* --- reading clauses -------------------------------------------------------------------------- */

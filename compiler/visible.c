@@ -44,6 +44,9 @@ static const unsigned char *find_hidden(const unsigned char *at, const unsigned 
 					unsigned *length)
 {
 	for (; at < end; at += *length) {
+		*length = 1;
+		if (*at >= 0x20 && *at < 0x7f)
+			continue;
 		*c = decode(at, end, length);
 		if (is_hidden(*c, at + 1 < end && at[1] == '\n'))
 			return at;
