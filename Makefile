@@ -21,6 +21,7 @@ DESTDIR ?=
 CC = gcc
 MUSL_CC = musl-gcc
 CFLAGS ?= -O2 -g
+MUSL_HARDEN = -fno-stack-protector
 WARN = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef $(if $(WERROR),-Werror)
 CPPFLAGS += -I. -Iinclude -I$(B)/gen -D_GNU_SOURCE -DCAVE_VERSION='"$(VERSION)"'
 HARDEN = -fstack-protector-strong -D_FORTIFY_SOURCE=2
@@ -46,13 +47,25 @@ all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-probe $(B)/cave-check $(CO
 TABLES := syscalls_table syscalls_args syscalls_consts
 GEN := $(B)/gen/cave.tab.c $(B)/gen/cave.lex.c $(TABLES:%=$(B)/gen/%.h)
 CAVEC_SRC := $(filter-out bpf/loader.c,$(wildcard bpf/*.c)) $(wildcard compiler/*.c)
-CAVEC_OBJ := $(CAVEC_SRC:%.c=$(B)/%.o) $(B)/gen/cave.tab.o $(B)/gen/cave.lex.o
 CAVEC_LIB := -ljansson
 STATIC := $(if $(SAN),,-static)
 
-$(B)/cavec: $(CAVEC_OBJ)
+# The tests are of objects for the host's C library; cavec itself, like caverun, is linked against musl: half of a compile
+# would be the start-up of glibc (make bench).  The sanitizers have no musl build.
+O := $(if $(SAN),$(B),$(B)/musl)
+GEN_OBJ := gen/cave.tab.o gen/cave.lex.o
+TEST_OBJ := $(CAVEC_SRC:%.c=$(B)/%.o) $(GEN_OBJ:%=$(B)/%)
+CAVEC_OBJ := $(CAVEC_SRC:%.c=$(O)/%.o) $(GEN_OBJ:%=$(O)/%)
+# Debian's library, which was built for glibc: compiler/musl has what it needs of that.
+JANSSON := $(if $(SAN),-ljansson,$(B)/musl/compiler/musl/fortify.o $(shell $(CC) -print-file-name=libjansson.a))
+O_CC := $(if $(SAN),$(CC),$(MUSL_CC))
+
+$(CAVEC_OBJ) $(TEST_OBJ): | $(GEN)
+$(B)/musl/compiler/%.o $(B)/musl/gen/%.o: MUSL_HARDEN := -fstack-protector-strong
+
+$(B)/cavec: $(CAVEC_OBJ) $(filter %.o,$(JANSSON))
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ $(CAVEC_LIB)
+	$(Q)$(O_CC) $(CFLAGS) $(STATIC) -o $@ $(CAVEC_OBJ) $(JANSSON)
 
 $(B)/gen/cave.tab.c: grammar/cave.y
 	@mkdir -p $(@D)
@@ -74,25 +87,31 @@ $(B)/gen/syscalls_%.h: compiler/syscalls_%.awk
 	$(Q)awk -f $< $(filter %.tbl,$^) > $@.tmp && mv $@.tmp $@
 
 # The built-in syscall sets are resolved, and their filters generated, by the parts of the compiler that do so.
-MAKER_OBJ := $(B)/compiler/tables/builtin.o $(B)/gen/cave.tab.o $(B)/gen/cave.lex.o \
-	$(patsubst %.c,$(B)/%.o,bpf/arena.c bpf/credentials.c $(wildcard bpf/seccomp*.c) \
+MAKER_OBJ := $(O)/compiler/tables/builtin.o $(GEN_OBJ:%=$(O)/%) \
+	$(patsubst %.c,$(O)/%.o,bpf/arena.c bpf/credentials.c $(wildcard bpf/seccomp*.c) \
 	compiler/diag.c compiler/source.c compiler/visible.c \
 	$(addprefix compiler/syscalls_,args.c clauses.c condition.c consts.c errno.c promises.c rules.c table.c))
 
 $(B)/compiler/tables/builtin: $(MAKER_OBJ)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) -o $@ $^
+	$(Q)$(O_CC) $(CFLAGS) $(STATIC) -o $@ $^
 $(B)/gen/builtin_tables.h: $(B)/compiler/tables/builtin $(wildcard compiler/base/*.cave)
 	@echo "  GEN   $@"
 	$(Q)$< compiler/base > $@.tmp && mv $@.tmp $@
-$(B)/compiler/syscalls_builtin.o: $(B)/gen/builtin_tables.h
+$(MAKER_OBJ): | $(GEN)
+$(B)/compiler/syscalls_builtin.o $(B)/musl/compiler/syscalls_builtin.o: $(B)/gen/builtin_tables.h
 
 # embedded with .incbin, which the compiler's own dependencies do not see
-$(B)/compiler/sets.o: $(wildcard compiler/sets/*.cave)
+$(B)/compiler/sets.o $(B)/musl/compiler/sets.o: $(wildcard compiler/sets/*.cave)
 
 $(B)/gen/%.o: $(B)/gen/%.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -Wall -Wno-unused -MMD -MP -c -o $@ $<
+
+$(B)/musl/gen/%.o: $(B)/gen/%.c
+	@mkdir -p $(@D)
+	@echo "  MUSL  $<"
+	$(Q)$(MUSL_CC) $(KERNEL_HEADERS) $(CPPFLAGS) $(CFLAGS) $(MUSL_HARDEN) -Wall -Wno-unused -MMD -MP -c -o $@ $<
 
 $(B)/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
@@ -126,7 +145,7 @@ else
 $(B)/musl/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  MUSL  $<"
-	$(Q)$(MUSL_CC) $(KERNEL_HEADERS) $(CPPFLAGS) $(CFLAGS) -fno-stack-protector $(WARN) -MMD -MP -c -o $@ $<
+	$(Q)$(MUSL_CC) $(KERNEL_HEADERS) $(CPPFLAGS) $(CFLAGS) $(MUSL_HARDEN) $(WARN) -MMD -MP -c -o $@ $<
 $(B)/caverun: $(RUN_OBJ)
 	@echo "  LD    $@"
 	$(Q)$(MUSL_CC) $(CFLAGS) -static -o $@ $^
@@ -186,7 +205,7 @@ UNIT_SRC := $(wildcard tests/unit/*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
 TOOL_SRC := $(wildcard tests/tools/*.c)
 TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%) $(B)/tests/library/caverun $(B)/examples/host
-TESTABLE := $(filter-out $(B)/compiler/main.o,$(CAVEC_OBJ))
+TESTABLE := $(filter-out $(B)/compiler/main.o,$(TEST_OBJ))
 
 $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
 $(B)/tests/unit/maps_test $(B)/tests/unit/egress_kernel_test: TEST_LIB := -lbpf -lelf -lz

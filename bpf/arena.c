@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_SIZE = 64 * 1024, ALIGNMENT = 16 };
+enum { BLOCK_SIZE = 256 * 1024, ALIGNMENT = 16 };
 
 struct arena_block {
 	struct arena_block *next;

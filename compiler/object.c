@@ -45,14 +45,14 @@ const char *object_function(enum cave_hook hook)
 	return names[hook];
 }
 
+/* The data stays where it is; what is added to it later makes a copy. */
 static struct section *add(struct layout *l, const char *name, Elf64_Word type, const void *data, size_t n)
 {
 	struct section *s = &l->section[l->n++];
 
 	s->name = name;
 	s->type = type;
-	s->data.arena = l->arena;
-	buffer_add(&s->data, data, n);
+	s->data = (struct buffer){ l->arena, (char *)data, n, n };
 	return s;
 }
 
@@ -232,7 +232,7 @@ static struct artefact_section view(const struct section *s)
 static void add_identity(struct layout *l)
 {
 	struct artefact_parts of = { .manifest = { 0 } };
-	uint8_t identity[CAVE_DIGEST_SIZE];
+	uint8_t *identity = ARENA_ARRAY(l->arena, CAVE_DIGEST_SIZE, uint8_t);
 	size_t tables = 0; /* in the order of their maps */
 
 	for (size_t i = 1; i < l->n; i++) {
@@ -252,7 +252,7 @@ static void add_identity(struct layout *l)
 			of.table[tables++] = view(s);
 	}
 	artefact_identity(&of, identity);
-	add(l, "cave.identity", SHT_PROGBITS, identity, sizeof identity);
+	add(l, "cave.identity", SHT_PROGBITS, identity, CAVE_DIGEST_SIZE);
 }
 
 /* The tables that ELF itself needs, and the digest, which is the last section of all. */

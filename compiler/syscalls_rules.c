@@ -285,8 +285,9 @@ struct resolution {
 	const struct syscall_row *rows;
 	size_t nrows;
 	struct clauses *builtin; /* what the built-in sets say of each row */
-	struct clauses *may; /* what a line may say of each row beyond that */
-	struct clauses *clauses; /* what holds for each row */
+	struct clauses *clauses; /* what holds for each row; the same where no line can change it */
+	/* NULL where there are no lines: */
+	struct clauses *may; /* what a line may say of each row beyond the built-in sets */
 	struct denial *denied;
 };
 
@@ -364,9 +365,9 @@ static void start_with_base(struct resolution *r, const struct builtin_tables *t
 	for (enum builtin i = 0; i < BUILTIN_MAY; i++)
 		if (r->sets & BUILTIN_BIT(i))
 			add_set(r, r->builtin, tables->calls[i][r->arch]);
-	if (r->sets)
+	if (r->sets && r->may)
 		add_set(r, r->may, tables->calls[BUILTIN_MAY][r->arch]);
-	for (size_t i = 0; i < r->nrows; i++)
+	for (size_t i = 0; i < r->nrows && r->clauses != r->builtin; i++)
 		start_with(r, i);
 }
 
@@ -636,35 +637,66 @@ static void by_number(struct resolution *r, struct sys_rules *out)
 	};
 }
 
+/* Room for what is known of each row: the same for every architecture, one after the other. */
+static struct resolution resolution(struct diags *d, struct arena *a, const struct policy *p, uint32_t sets)
+{
+	struct resolution r = { .diags = d, .arena = a, .policy = p, .sets = sets };
+
+	r.rows = syscall_table(&r.nrows);
+	r.builtin = r.clauses = ARENA_ARRAY(a, r.nrows, struct clauses);
+	if (p->nsys_rules || !p->base_syscalls)
+		r.clauses = ARENA_ARRAY(a, r.nrows, struct clauses);
+	if (p->nsys_rules) {
+		r.may = ARENA_ARRAY(a, r.nrows, struct clauses);
+		r.denied = ARENA_ARRAY(a, r.nrows, struct denial);
+	}
+	return r;
+}
+
+/* Forgets the architecture before. */
+static void clear(struct resolution *r)
+{
+	memset(r->builtin, 0, r->nrows * sizeof *r->builtin);
+	memset(r->clauses, 0, r->nrows * sizeof *r->clauses);
+	if (r->may)
+		memset(r->may, 0, r->nrows * sizeof *r->may);
+	if (r->denied)
+		memset(r->denied, 0, r->nrows * sizeof *r->denied);
+}
+
+static void resolve_on(struct resolution *r, const struct builtin_tables *tables, enum sys_arch arch,
+		       struct sys_rules *out)
+{
+	r->arch = arch;
+	start_with_base(r, tables);
+	for (size_t i = 0; i < r->policy->nsys_rules; i++)
+		apply_rule(r, r->policy->sys_rule[i]);
+	if (r->denied)
+		apply_denials(r);
+	by_number(r, out);
+}
+
 bool syscalls_resolve_sets(struct diags *d, struct arena *a, const struct policy *p,
 			   const struct builtin_tables *tables, uint32_t sets, enum sys_arch arch,
 			   struct sys_rules *out)
 {
-	struct resolution r = { .diags = d, .arena = a, .policy = p, .arch = arch, .sets = sets };
+	struct resolution r = resolution(d, a, p, sets);
 
-	r.rows = syscall_table(&r.nrows);
-	r.builtin = ARENA_ARRAY(a, r.nrows, struct clauses);
-	r.may = ARENA_ARRAY(a, r.nrows, struct clauses);
-	r.clauses = ARENA_ARRAY(a, r.nrows, struct clauses);
-	r.denied = ARENA_ARRAY(a, r.nrows, struct denial);
-	start_with_base(&r, tables);
-	for (size_t i = 0; i < p->nsys_rules; i++)
-		apply_rule(&r, p->sys_rule[i]);
-	apply_denials(&r);
-	by_number(&r, out);
+	resolve_on(&r, tables, arch, out);
 	return d->errors == 0;
 }
 
 bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
 		      struct sys_rules out[SYS_ARCHES])
 {
-	uint32_t sets = sets_of(p, set);
+	struct resolution r = resolution(d, a, p, sets_of(p, set));
 
-	for (unsigned arch = 0; arch < SYS_ARCHES; arch++)
-		if (policy_has_arch(p, arch) &&
-		    !syscalls_resolve_sets(d, a, p, &builtin_tables, sets, arch, &out[arch]))
-			return false;
-	return true;
+	for (unsigned arch = 0; arch < SYS_ARCHES && !d->errors; arch++)
+		if (policy_has_arch(p, arch)) {
+			resolve_on(&r, &builtin_tables, arch, &out[arch]);
+			clear(&r);
+		}
+	return d->errors == 0;
 }
 
 const struct filter_program *syscalls_ready_filter(const struct policy *p, const struct net_set *set,
