@@ -44,6 +44,8 @@ static bool find_plan(struct cave_tool *t, const struct plan **out, struct refus
 	if (!p->fresh)
 		return true;
 	*out = &t->own;
+	/* What was prepared, whatever has been chosen of the policy since. */
+	t->own.artefact = p->plan.artefact;
 	t->own.user = p->plan.user;
 	t->own.landlock_abi = p->plan.landlock_abi;
 	t->own.dumpable = p->plan.dumpable;

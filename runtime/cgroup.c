@@ -8,8 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -109,18 +111,58 @@ static int open_own(struct memory *m, const struct mounts *mounts, const char *c
 	return -1;
 }
 
+/* The number of our group in the second version's hierarchy, which is that of its folder; 0 if it cannot be had. */
+static uint64_t own_number(void)
+{
+	struct k_pidfd_info info = { .mask = K_PIDFD_INFO_CGROUPID };
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	bool known = fd >= 0 && !ioctl(fd, K_PIDFD_GET_INFO, &info) && info.mask & K_PIDFD_INFO_CGROUPID;
+
+	if (fd >= 0)
+		close(fd);
+	return known ? info.cgroup_id : 0;
+}
+
+/*
+ * Where it most often is, if the kernel says that it is there: finding the mount costs more than all else.  False if it
+ * has to be sought.
+ */
+static bool open_usual(struct memory *m, const char *own, struct cgroup *c)
+{
+	static const char *const usual[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	uint64_t number = own_number();
+	struct stat st;
+
+	for (size_t i = 0; number && i < sizeof usual / sizeof *usual; i++) {
+		const char *path = memory_printf(m, "%s%s", usual[i], strcmp(own, "/") ? own : "");
+		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd >= 0 && is_cgroup(fd, NULL) && !fstat(fd, &st) && st.st_ino == number) {
+			c->fd = fd;
+			c->path = path;
+			return true;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	return false;
+}
+
 int cgroup_find(struct memory *m, const char *controller, struct cgroup *c, const char **own)
 {
 	struct mounts mounts;
 	char *text;
 	int error = proc_read(m, "/proc/self/cgroup", &text);
 
-	if (!error)
+	c->fd = -1;
+	if (!error) {
+		*own = own_path(text, controller);
+		if (!controller && *own && open_usual(m, *own, c))
+			return 0;
 		error = mountinfo_read(m, &mounts);
+	}
 	if (error)
 		return error;
-	*own = own_path(text, controller);
-	c->fd = -1;
 	for (size_t i = 0; i < mounts.n && *own; i++)
 		if (shows(&mounts.mount[i], controller)) {
 			c->fd = open_own(m, &mounts, controller, *own, &c->path);

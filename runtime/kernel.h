@@ -6,6 +6,7 @@
 #ifndef CAVE_RUNTIME_KERNEL_H
 #define CAVE_RUNTIME_KERNEL_H
 
+#include <linux/ioctl.h>
 #include <stdint.h>
 
 /* include/uapi/linux/landlock.h; the comment is the ABI that brought it. */
@@ -104,6 +105,15 @@ struct k_clone_args {
 
 /* include/uapi/linux/capability.h, since 5.8: CAP_BPF */
 #define CAP_NR_BPF 39
+
+/* include/uapi/linux/pidfd.h, since Linux 6.13; the first size that was published. */
+#define K_PIDFD_INFO_CGROUPID (1u << 2)
+
+struct k_pidfd_info {
+	uint64_t mask, cgroup_id;
+	uint32_t rest[12];
+};
+#define K_PIDFD_GET_INFO _IOWR(0xFF, 11, struct k_pidfd_info)
 
 /* include/uapi/linux/close_range.h */
 #define K_CLOSE_RANGE_CLOEXEC (1u << 2)

@@ -47,6 +47,23 @@ run "$build/examples/host" "$work/plain.bpf" sh -c 'exit 7'
 expect "and ends as it does" "$status" = 7
 expect_code "and says why a start is refused" 125 cave_sandbox_policy_invalid "$build/examples/host" "$probe" echo
 
+cat >"$work/tool.mjs" <<'END'
+import { readFileSync } from 'node:fs';
+const answers = [process.argv[2]];
+try { readFileSync('/etc/shadow'); answers.push('read'); } catch { answers.push('kept'); }
+try { (await import('node:child_process')).execSync('true'); answers.push('ran'); } catch { answers.push('alone'); }
+console.log(answers.join(' '), Object.keys(process.env).sort().join(','));
+process.exit(3);
+END
+if command -v node >/dev/null 2>&1; then
+	SECRET=x run node "$top/examples/host.mjs" "$build/caverun" "$work/plain.bpf" "$work/tool.mjs" argument
+	expect "examples/host.mjs runs a tool, which is contained" \
+		"$status $(head -n 1 "$work/out")" = '3 argument kept alone LANG,LC_ALL,PATH,TZ'
+	expect "and tells how it ended" -n "$(grep '"status":3,"signal":null' "$work/out")"
+	run node "$top/examples/host.mjs" "$build/caverun" "$probe" "$work/tool.mjs"
+	expect "and a refusal by its code" -n "$(grep '"code":"cave_sandbox_policy_invalid","refused":true' "$work/out")"
+fi
+
 # --- what is installed can be used
 make -C "$top" --no-print-directory -s install DESTDIR="$work/root" PREFIX=/usr >"$work/out" 2>&1 || cat "$work/out"
 export PKG_CONFIG_SYSROOT_DIR="$work/root" PKG_CONFIG_PATH="$work/root/usr/lib/pkgconfig" \

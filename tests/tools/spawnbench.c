@@ -3,7 +3,8 @@
  * spawnbench RUNS NAME COMMAND… [, NAME COMMAND…]…: how long commands take as whole processes.
  *
  * Every round starts each command once, by posix_spawn, and waits for it, so that what disturbs the machine
- * disturbs all alike.  Prints for each its median and its least time, and the ratios of both to the first's.
+ * disturbs all alike.  Before a command whose name begins with "cold" the shell command in BEFORE is run, outside of
+ * what is measured.  Prints for each its median and its least time, and the ratios of both to the first's.
  */
 #include <fcntl.h>
 #include <spawn.h>
@@ -52,9 +53,16 @@ static int parse(char **argv, struct command *command)
 
 static double once(const struct command *c, const posix_spawn_file_actions_t *quiet)
 {
-	double start = now_us();
+	const char *before = strncmp(c->name, "cold", 4) ? NULL : getenv("BEFORE");
 	int status, error;
+	double start;
 	pid_t pid;
+
+	if (before && system(before)) {
+		fprintf(stderr, "spawnbench: %s: failed\n", before);
+		exit(1);
+	}
+	start = now_us();
 
 	error = posix_spawnp(&pid, c->argv[0], quiet, NULL, c->argv, environ);
 	if (error || waitpid(pid, &status, 0) < 0 || status != 0) {
