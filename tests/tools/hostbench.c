@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-enum { WAYS = 12 };
+enum { WAYS = 24 };
 
 struct way {
 	const char *name;
