@@ -22,7 +22,7 @@
  * BPF_MAXINSNS (linux/bpf_common.h) and BPF_COMPLEXITY_LIMIT_INSNS (include/linux/bpf.h).
  */
 enum {
-	ARTEFACT_SECTIONS_MAX = 64,
+	ARTEFACT_SECTIONS_MAX = 96,
 	ARTEFACT_MANIFEST_MAX = 1 << 20, /* bytes */
 	ARTEFACT_NAME_MAX = 255, /* bytes, of a profile or an environment variable */
 	ARTEFACT_PATH_MAX = 4095, /* bytes; PATH_MAX (linux/limits.h) counts the NUL */

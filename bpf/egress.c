@@ -14,20 +14,20 @@ static void (*const generator[CAVE_HOOK_COUNT])(struct hook_gen *g) = {
 	[CAVE_HOOK_INGRESS] = gen_ingress,
 };
 
-enum map_number { MAP_DENIALS, MAP_UNCOUNTED, MAP_GUESTS, MAPS };
+enum map_number { MAP_DENIALS, MAP_UNCOUNTED, MAP_GUESTS };
 
-static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_hook hook,
-			  struct hook_program *out, struct gen_error *error)
+static bool generate_hook(struct arena *a, const struct net_set *set, const struct tables *tables,
+			  enum cave_hook hook, struct hook_program *out, struct gen_error *error)
 {
-	struct hook_gen g = { .hook = hook, .set = set, .proto = { true, true }, .denials = MAP_DENIALS,
-			      .guests = MAP_GUESTS };
+	struct hook_gen g = { .hook = hook, .set = set, .tables = tables, .proto = { true, true },
+			      .denials = MAP_DENIALS, .guests = MAP_GUESTS };
 
 	asm_init(&g.s, a);
 	g.allow = asm_new_label(&g.s);
 	g.deny = asm_new_label(&g.s);
-	g.peer = make_judge(&g, set->cell);
+	g.peer = make_judge(&g, set->cell, tables->to);
 	g.peer.resolver = set->resolver;
-	g.local = make_judge(&g, set->local);
+	g.local = make_judge(&g, set->local, tables->at);
 	make_settle(&g);
 	/* Where nothing is reached nothing is asked: the kernel takes no code that cannot be run. */
 	if (!net_set_empty(set))
@@ -46,33 +46,33 @@ static bool generate_hook(struct arena *a, const struct net_set *set, enum cave_
 	return asm_finish(&g.s, hook, out, error);
 }
 
-/* In the order of enum map_number. */
-static struct map_list *list_maps(struct arena *a, const struct net_set *set)
+/* In the order of enum map_number; the tables come after these. */
+static void add_maps(struct tables *t, const struct net_set *set)
 {
-	struct map_list *list = ARENA_ARRAY(a, 1, struct map_list);
-	struct map_def *map = ARENA_ARRAY(a, MAPS, struct map_def);
-
 	if (net_set_empty(set))
-		return list;
-	map[MAP_DENIALS] = egress_denials_map;
-	map[MAP_UNCOUNTED] = egress_uncounted_map;
-	map[MAP_GUESTS] = egress_guests;
-	*list = (struct map_list){ map, net_set_listens(set, NET_UDP) ? MAPS : MAP_GUESTS };
-	return list;
+		return;
+	tables_add(t, &egress_denials_map);
+	tables_add(t, &egress_uncounted_map);
+	if (net_set_listens(set, NET_UDP))
+		tables_add(t, &egress_guests);
 }
 
 bool egress_generate(struct arena *a, const struct net_set *set, struct hook_program *out,
 		     struct gen_error *error)
 {
 	struct hook_program all[CAVE_HOOK_COUNT];
-	struct map_list *maps = list_maps(a, set);
+	struct tables *tables = ARENA_ARRAY(a, 1, struct tables);
 
+	tables_init(a, tables);
+	add_maps(tables, set);
+	if (!tables_build(a, set, tables, error))
+		return false;
 	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++)
-		if (!generate_hook(a, set, (enum cave_hook)hook, &all[hook], error))
+		if (!generate_hook(a, set, tables, (enum cave_hook)hook, &all[hook], error))
 			return false;
 	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++) {
 		out[hook] = all[hook];
-		out[hook].maps = maps->n ? maps : NULL;
+		out[hook].maps = tables->maps.n ? &tables->maps : NULL;
 	}
 	return true;
 }

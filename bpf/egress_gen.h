@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Inside the generator of the egress programs: what its parts share.  egress.c makes the programs,
- * egress_judge.c decides on a destination, egress_call.c has the hooks of calls, egress_leave.c and
- * egress_accepted.c that of packets that leave, egress_arrive.c that of packets that arrive, egress_shut.c
- * has what is denied all the same, egress_guest.c who may be answered,
+ * egress_judge.c decides on a destination, egress_search.c looks it up in a table, egress_call.c has the
+ * hooks of calls, egress_leave.c and egress_accepted.c that of packets that leave, egress_arrive.c that of
+ * packets that arrive, egress_shut.c has what is denied all the same, egress_guest.c who may be answered,
  * egress_count.c counts what is refused.
  *
  * Registers: R6 the context, R7 the port, R8 an IPv4 address, R2-R5 an IPv6 address, R0 the
@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "bpf/egress_asm.h"
+#include "bpf/egress_table.h"
 #include "bpf/egress_tree.h"
 
 #define RAW_MAPPED 0xffff0000u /* the third word of ::ffff:0:0/96 */
@@ -50,7 +51,8 @@ struct ports_block {
 struct judge {
 	const struct net_cell (*cell)[NET_FAMILIES];
 	asm_label yes, no;
-	struct ports_block *ports; /* by port set */
+	const struct cell_table *const (*table)[NET_FAMILIES]; /* of large cells */
+	struct ports_block *ports; /* by port set, and a last one for what a table knows */
 	bool resolver; /* the host's name servers too */
 };
 
@@ -59,6 +61,7 @@ struct hook_gen {
 	struct assembler s;
 	enum cave_hook hook;
 	const struct net_set *set;
+	const struct tables *tables;
 	bool proto[NET_PROTOS]; /* those that this hook judges */
 	asm_label allow, deny;
 	struct judge peer, local; /* destinations; endpoints of one's own */
@@ -78,7 +81,8 @@ bool grants(const struct judge *j, int proto);
 bool uses(const struct hook_gen *g, int proto);
 
 /* A judge of what the cells hold: let through, the rest refused. */
-struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES]);
+struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES],
+			const struct cell_table *const (*table)[NET_FAMILIES]);
 
 /* Whether anything is denied that peers who come in, or name servers, could be. */
 bool denies(const struct hook_gen *g);
@@ -120,8 +124,24 @@ void judge_words(struct hook_gen *g, const struct judge *j, int16_t field);
 void make_settle(struct hook_gen *g);
 void emit_settle(struct hook_gen *g);
 
-/* One block for every set of ports that some address has led to since the last time. */
+/* The blocks of ports that some address has led to since the last time. */
 void emit_port_blocks(struct hook_gen *g, const struct judge *j);
+
+/* Where the ports of what a table knows are decided: R1 has its number. */
+asm_label found_label(struct hook_gen *g, const struct judge *j);
+
+/* --- egress_search.c ------------------------------------------------------ */
+
+/*
+ * R1 = the number of an IPv4 address that is in a register, in host order; or of the IPv6 address in R2-R5, in
+ * host order.  R2 to R5 are lost,
+ * and of IPv6 ADDR4 is too.  What the table cannot hold goes to `outside`.
+ */
+void search_address4(struct hook_gen *g, const struct cell_table *t, uint8_t address);
+void search_address6(struct hook_gen *g, const struct cell_table *t, asm_label outside);
+
+/* To `inside` if PORT is in the window, of that size at most, that R1 is the number of; else on, or to `outside`. */
+void search_ports(struct hook_gen *g, uint32_t window, asm_label inside, asm_label outside);
 
 /* --- egress_count.c ------------------------------------------------------- */
 

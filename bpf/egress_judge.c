@@ -29,10 +29,12 @@ void load_words(struct hook_gen *g, int16_t field)
 		asm_load(&g->s, BPF_W, addr6_reg[w], CTX, (int16_t)(field + 4 * w));
 }
 
-struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES])
+struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES],
+			const struct cell_table *const (*table)[NET_FAMILIES])
 {
 	return (struct judge){
 		.cell = cell,
+		.table = table,
 		.yes = g->allow,
 		.no = g->deny,
 		.ports = ARENA_ARRAY(g->s.arena, g->set->nportsets + 1, struct ports_block),
@@ -97,8 +99,26 @@ void add_segment(struct tree_segment *segment, size_t *n, enum net_family family
 	t->start[3] = (uint32_t)at.lo;
 }
 
-/* The address in registers is judged for one protocol: to the block of its ports, or refused. */
-static void judge_address(struct hook_gen *g, const struct judge *j, int proto, enum net_family family)
+asm_label found_label(struct hook_gen *g, const struct judge *j)
+{
+	struct ports_block *found = &j->ports[g->set->nportsets];
+
+	if (!found->used)
+		*found = (struct ports_block){ true, asm_new_label(&g->s), 0 };
+	return found->label;
+}
+
+static void judge_by_table(struct hook_gen *g, const struct judge *j, const struct cell_table *t,
+			   enum net_family family)
+{
+	if (family == NET_V4)
+		search_address4(g, t, ADDR4);
+	else
+		search_address6(g, t, j->no);
+	asm_goto(&g->s, found_label(g, j));
+}
+
+static void judge_by_tree(struct hook_gen *g, const struct judge *j, int proto, enum net_family family)
 {
 	const struct net_cell *c = &j->cell[proto][family];
 	struct tree_segment *segment = ARENA_ARRAY(g->s.arena, 2 * c->n + 1, struct tree_segment);
@@ -126,16 +146,18 @@ static void judge_address(struct hook_gen *g, const struct judge *j, int proto, 
 		tree_emit(&g->s, addr6_reg, 4, segment, n);
 }
 
-static bool same_cell(const struct net_cell *a, const struct net_cell *b)
+/* The address in registers is judged for one protocol: to the block of its ports, or refused. */
+static void judge_address(struct hook_gen *g, const struct judge *j, int proto, enum net_family family)
 {
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (net_addr_cmp(a->interval[i].lo, b->interval[i].lo) ||
-		    net_addr_cmp(a->interval[i].hi, b->interval[i].hi) ||
-		    a->interval[i].ports != b->interval[i].ports)
-			return false;
-	return true;
+	const struct cell_table *t = j->table[proto][family];
+
+	if (!t) {
+		judge_by_tree(g, j, proto, family);
+		return;
+	}
+	g->s.current = j->cell[proto][family].interval[0].line;
+	judge_by_table(g, j, t, family);
+	g->s.current = 0;
 }
 
 /* --- name servers --------------------------------------------------------- */
@@ -281,14 +303,33 @@ static void emit_ports(struct hook_gen *g, const struct judge *j, const struct n
 	tree_emit(&g->s, port_reg, 1, segment, n);
 }
 
-/* One block for every set of ports that some address led to. */
+/* The port in the set of which R1 is the number. */
+static void emit_search(struct hook_gen *g, const struct judge *j)
+{
+	search_ports(g, g->tables->ports->window, j->yes, j->no);
+	asm_goto(&g->s, j->no);
+}
+
 void emit_port_blocks(struct hook_gen *g, const struct judge *j)
 {
+	struct ports_block *found = &j->ports[g->set->nportsets];
+
 	for (uint32_t i = 0; i < g->set->nportsets; i++) {
 		if (!j->ports[i].used)
 			continue;
 		asm_place(&g->s, j->ports[i].label);
-		emit_ports(g, j, &g->set->portset[i], j->ports[i].line);
 		j->ports[i].used = false;
+		if (g->set->portset[i].n <= TREE_PORTS) {
+			emit_ports(g, j, &g->set->portset[i], j->ports[i].line);
+			continue;
+		}
+		asm_set(&g->s, BPF_REG_1, g->tables->ports->first[i]);
+		emit_search(g, j);
 	}
+	if (!found->used)
+		return;
+	found->used = false;
+	asm_place(&g->s, found->label);
+	jump_if(g, BPF_JEQ, BPF_REG_1, 0, j->no);
+	emit_search(g, j);
 }

@@ -86,9 +86,19 @@ static void require_member(struct hook_gen *g, uint8_t reg, struct word_range *r
 	asm_place(&g->s, inside);
 }
 
+/* The same, by the table. */
+static void search_some_port(struct hook_gen *g, const struct ports_table *t, asm_label inside, asm_label outside)
+{
+	jump_if(g, BPF_JEQ, PORT, 0, inside);
+	asm_set(&g->s, BPF_REG_1, t->some);
+	search_ports(g, t->some_window, inside, outside);
+	asm_goto(&g->s, outside);
+}
+
 /* Goes to `outside` unless PORT is 0 or reached by UDP at some IPv4 address. */
 static void require_some_port(struct hook_gen *g, asm_label outside)
 {
+	const struct ports_table *t = g->tables->ports;
 	const struct net_cell *c = &g->set->cell[NET_UDP][NET_V4];
 	bool *listed = ARENA_ARRAY(g->s.arena, g->set->nportsets + 1, bool);
 	asm_label inside = asm_new_label(&g->s);
@@ -97,6 +107,11 @@ static void require_some_port(struct hook_gen *g, asm_label outside)
 
 	for (uint32_t slot = 0; g->peer.resolver && slot < CAVE_RESOLVERS; slot++)
 		compare_resolver(g, slot, CAVE_RESOLVER_PORT4, BPF_JEQ, PORT, inside);
+	if (t && t->some_window) {
+		search_some_port(g, t, inside, outside);
+		asm_place(&g->s, inside);
+		return;
+	}
 	*ARENA_PUSH(g->s.arena, range, n, cap) = (struct word_range){ 0, 0 };
 	for (size_t i = 0; i < c->n; i++) {
 		const struct net_portset *p = &g->set->portset[c->interval[i].ports];
@@ -121,15 +136,25 @@ static void accept_resolver_address(struct hook_gen *g, asm_label inside)
 	asm_place(&g->s, others);
 }
 
-/* To `inside` if R1 is an address that UDP reaches by some port, else to `outside`. */
+/*
+ * To `inside` if R1 is an address that UDP reaches by some port, else to `outside`.  A table says at the same time
+ * by which ports.
+ */
 static void split_some_address(struct hook_gen *g, asm_label inside, asm_label outside)
 {
+	const struct cell_table *t = g->tables->to[NET_UDP][NET_V4];
 	const struct net_cell *c = &g->set->cell[NET_UDP][NET_V4];
 	struct word_range *range = ARENA_ARRAY(g->s.arena, c->n + 1, struct word_range);
 
 	asm_host_order(&g->s, BPF_REG_1, 32);
 	if (g->peer.resolver)
 		accept_resolver_address(g, inside);
+	if (t) {
+		search_address4(g, t, BPF_REG_1);
+		jump_if(g, BPF_JEQ, BPF_REG_1, 0, outside);
+		asm_goto(&g->s, found_label(g, &g->peer));
+		return;
+	}
 	for (size_t i = 0; i < c->n; i++)
 		range[i] = (struct word_range){ (uint32_t)c->interval[i].lo.lo,
 						(uint32_t)c->interval[i].hi.lo };

@@ -49,7 +49,8 @@ struct hook_program {
 
 /* Why a program could not be generated; the driver turns it into a diagnostic. */
 struct gen_error {
-	size_t needed, limit; /* instructions */
+	size_t needed, limit; /* instructions, or what `unit` says */
+	const char *unit; /* NULL: instructions */
 	const char *detail; /* the biggest contributors, in the arena; NULL if there are none to name */
 };
 

@@ -727,7 +727,7 @@ bool seccomp_generate(struct arena *a, const struct sys_rules *rules, struct fil
 	root = whole_filter(g, top);
 	if (g->overflow || !steps_layout(&g->steps, root, BPF_MAXINSNS, &program, &needed)) {
 		needed = needed > BPF_MAXINSNS ? needed : BPF_MAXINSNS + 1;
-		*error = (struct gen_error){ needed, BPF_MAXINSNS, describe(a, top) };
+		*error = (struct gen_error){ .needed = needed, .limit = BPF_MAXINSNS, .detail = describe(a, top) };
 		return false;
 	}
 	*out = program;

@@ -91,8 +91,8 @@ bool compile_resolve(struct compile *c, const struct resolve_options *o, uint32_
 static void too_long(struct compile *c, const struct gen_error *error, const char *what)
 {
 	struct diag *e = diag_error(&c->diags, CAVE_UNSUPPORTED, c->policy.at,
-				    "%s would take %zu instructions, the kernel takes %zu", what, error->needed,
-				    error->limit);
+				    "%s would take %zu %s, more than %zu", what, error->needed,
+				    error->unit ? error->unit : "instructions", error->limit);
 
 	if (error->detail)
 		diag_note(&c->diags, e, (struct span){ 0 }, "%s", error->detail);

@@ -11,7 +11,7 @@
 #include "bpf/artefact.h"
 #include "bpf/sha256.h"
 
-enum { MAX_SECTIONS = 64, ALIGNMENT = 8 };
+enum { MAX_SECTIONS = 96, ALIGNMENT = 8 };
 
 struct section {
 	const char *name;

@@ -219,7 +219,7 @@ struct cave_map {
 
 #define CAVE_MAP_TABLE_PREFIX ".rodata."
 #define CAVE_MAP_NAME_MAX 15 /* BPF_OBJ_NAME_LEN, linux/bpf.h, less the NUL */
-#define CAVE_MAPS_MAX 16
+#define CAVE_MAPS_MAX 32
 
 /*
  * What the egress programs have refused is counted in the map CAVE_DENIALS_MAP, a hash from struct cave_denial to a

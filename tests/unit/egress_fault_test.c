@@ -326,10 +326,10 @@ static size_t context_size(int hook)
 }
 
 /* The program's answer, 2 if it does what is forbidden; *in is changed as the kernel's would be. */
-static uint64_t answer(const struct hook_program *h, struct input *in)
+static uint64_t answer(const struct hook_program *h, struct ebpf_map *map, struct input *in)
 {
 	struct ebpf_input e = { .ctx = &in->ctx, .ctx_size = context_size(h->hook), .packet = in->packet,
-				.packet_size = in->size };
+				.packet_size = in->size, .map = map, .nmaps = h->maps ? h->maps->n : 0 };
 	uint64_t result;
 
 	return ebpf_run(h->insn, h->n, &e, &result, NULL) && result <= 1 ? result : 2;
@@ -338,23 +338,26 @@ static uint64_t answer(const struct hook_program *h, struct input *in)
 /* True if some input is answered differently, or let through changed differently. */
 static bool differs(const struct hook_program *right, const struct hook_program *wrong)
 {
+	struct arena arena = { 0 };
+	struct ebpf_map *map = ebpf_maps(&arena, right->maps);
 	unsigned seed = 11;
+	bool found = false;
 	size_t bad;
 
 	if (!ebpf_check(wrong->insn, wrong->n, &bad))
 		return true;
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0; i < TRIES && !found; i++) {
 		struct input a, b;
 		uint64_t x, y;
 
 		random_input(&seed, right->hook, &a);
 		b = a;
-		x = answer(right, &a);
-		y = answer(wrong, &b);
-		if (x != y || (x == 1 && memcmp(&a.ctx, &b.ctx, sizeof a.ctx)))
-			return true;
+		x = answer(right, map, &a);
+		y = answer(wrong, map, &b);
+		found = x != y || (x == 1 && memcmp(&a.ctx, &b.ctx, sizeof a.ctx));
 	}
-	return false;
+	arena_free(&arena);
+	return found;
 }
 
 /* --- injecting ------------------------------------------------------------ */

@@ -19,7 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/egress_table.h"
 #include "bpf/vm.h"
+#include "tests/unit/egress_load.h"
 #include "tests/unit/egress_rules.h"
 #include "tests/unit/unit.h"
 
@@ -41,12 +43,17 @@ static const struct {
 
 /* --- loading and attaching ------------------------------------------------ */
 
-static int load(const struct hook_program *h, char *log, size_t size)
+static int load(const struct hook_program *h, const struct loaded_maps *maps, char *log, size_t size)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = hooks[h->hook].attach,
 		    .log_buf = log, .log_size = (__u32)size, .log_level = 1);
+	struct bpf_insn *insn = refer_to_maps(h, maps);
+	int fd;
 
-	return bpf_prog_load(hooks[h->hook].type, "cave", "GPL", h->insn, h->n, &opts);
+	fd = bpf_prog_load(hooks[h->hook].type, "cave", "GPL", insn, h->n, &opts);
+
+	free(insn);
+	return fd;
 }
 
 static bool find_cgroup(char *path, size_t size)
@@ -68,16 +75,18 @@ static bool find_cgroup(char *path, size_t size)
 static bool load_all(const struct compile *c, int fd[CAVE_HOOK_COUNT])
 {
 	static char log[1 << 16];
-	bool all = true;
+	struct loaded_maps maps;
+	bool all = check(load_maps(c->hook->maps, &maps), "the kernel takes the maps");
 
 	for (int h = 0; h < CAVE_HOOK_COUNT; h++) {
-		fd[h] = load(&c->hook[h], log, sizeof log);
+		fd[h] = load(&c->hook[h], &maps, log, sizeof log);
 		all = check(fd[h] >= 0, "kernel loads %s%s", hooks[h].section,
 			    fd[h] >= 0 ? "" : strerror(errno)) &&
 		      all;
 		if (fd[h] < 0)
 			fprintf(stderr, "%s\n", log);
 	}
+	unload_maps(&maps);
 	return all;
 }
 
@@ -373,10 +382,14 @@ static uint64_t interpret(const struct compile *c, int hook, int family, int pro
 				     .user_port = htons(port),
 				     .protocol = (uint32_t)protocol };
 	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
+	struct arena scratch = { 0 };
 	uint64_t result = 2;
 
 	inet_pton(family, text, family == AF_INET ? (void *)&ctx.user_ip4 : (void *)ctx.user_ip6);
+	in.map = ebpf_maps(&scratch, c->hook->maps);
+	in.nmaps = c->hook->maps ? c->hook->maps->n : 0;
 	ebpf_run(c->hook[hook].insn, c->hook[hook].n, &in, &result, NULL);
+	arena_free(&scratch);
 	return result;
 }
 
@@ -444,13 +457,17 @@ static size_t random_packet(unsigned *seed, uint8_t *p)
 
 static void test_packets_agree(const struct compile *c, const int fd[CAVE_HOOK_COUNT], int hook)
 {
+	struct arena scratch = { 0 };
+	struct ebpf_map *map = ebpf_maps(&scratch, c->hook->maps);
 	unsigned seed = 7, ran = 0, differ = 0, refused = 0;
 	uint8_t frame[14 + 64] = { [12] = 0x08 };
 
 	for (int i = 0; i < 20000; i++) {
 		size_t size = random_packet(&seed, frame + 14);
 		struct __sk_buff ctx = { .family = AF_UNSPEC };
-		struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx, .packet = frame + 14, .packet_size = size };
+		struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx, .packet = frame + 14,
+					 .packet_size = size, .map = map,
+					 .nmaps = c->hook->maps ? c->hook->maps->n : 0 };
 		LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
 			    .data_size_in = (__u32)(14 + size));
 		bool six = frame[14] >> 4 == 6;
@@ -467,6 +484,7 @@ static void test_packets_agree(const struct compile *c, const int fd[CAVE_HOOK_C
 		refused += !opts.retval;
 		differ += opts.retval != result;
 	}
+	arena_free(&scratch);
 	check(!differ && refused && refused < ran && ran > 15000,
 	      "interpreter and kernel agree on %u packets in %s (%u differ, %u refused)", ran,
 	      hooks[hook].section, differ, refused);
@@ -509,7 +527,7 @@ static void run_peer(int stream, int datagram, int stranger)
 
 static int traffic_socket(int family, int type)
 {
-	struct timeval second = { 1, 0 };
+	struct timeval second = { 10, 0 };
 	int fd = socket(family, type, 0);
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
@@ -609,11 +627,37 @@ static void test_in_cgroup(const struct compile *c, const int fd[CAVE_HOOK_COUNT
 	check(!wait_for(peer), "the peer was served");
 }
 
+static void test_policy(const char *text, const char *cgroup)
+{
+	int fd[CAVE_HOOK_COUNT];
+	struct compile c;
+
+	compile_init(&c);
+	compile_read(&c, text);
+	if (check(compile_generate(&c), "generate") && load_all(&c, fd)) {
+		test_packets_agree(&c, fd, CAVE_HOOK_INGRESS);
+		test_packets_agree(&c, fd, CAVE_HOOK_EGRESS);
+		test_in_cgroup(&c, fd, cgroup);
+	}
+	compile_free(&c);
+}
+
+/* The same, with so many more addresses that all cells are tables; no call goes to any of these. */
+static void test_tables(const char *cgroup)
+{
+	char text[16384];
+	size_t n = (size_t)snprintf(text, sizeof text, "%s", POLICY);
+
+	for (unsigned i = 0; i < 3 * TREE_INTERVALS; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n,
+				      "allow %s 10.77.%u.0/25,2001:db8:77:%x::/%u port %u,8004\n",
+				      i % 3 ? "tcp,udp" : "tcp", i, i, 64 + i % 64, 9000 + i % 50);
+	test_policy(text, cgroup);
+}
+
 int main(void)
 {
 	char cgroup[4096];
-	int fd[CAVE_HOOK_COUNT];
-	struct compile c;
 
 	if (geteuid() || !find_cgroup(cgroup, sizeof cgroup)) {
 		puts("skip egress in the kernel: needs root and a cgroup v2 that can be written");
@@ -624,15 +668,9 @@ int main(void)
 		puts("skip egress in the kernel: needs network namespaces and iproute2");
 		return 0;
 	}
-	compile_init(&c);
-	compile_read(&c, POLICY);
-	if (check(compile_generate(&c), "generate") && load_all(&c, fd)) {
-		test_loading();
-		test_packets_agree(&c, fd, CAVE_HOOK_INGRESS);
-		test_packets_agree(&c, fd, CAVE_HOOK_EGRESS);
-		test_in_cgroup(&c, fd, cgroup);
-	}
+	test_loading();
+	test_policy(POLICY, cgroup);
+	test_tables(cgroup);
 	rmdir(cgroup);
-	compile_free(&c);
 	return unit_done();
 }

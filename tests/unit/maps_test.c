@@ -245,12 +245,13 @@ static struct buffer write_object(struct arena *a, const struct hook_program *ho
 	};
 	const struct filter_program filters[ARTEFACT_ARCHES] = { one, one, one };
 	const struct policy policy = { .name = "maps" };
+	const struct nested_profiles none = { .n = 0 };
 	struct object_parts parts = { .sources = &sources, .hook = hook, .filter = filters,
 				      .manifest = { .arena = a }, .policy = { .arena = a } };
 	struct buffer out = { .arena = a };
 
 	buffer_add(&parts.policy, "profile maps {\n}\n", 17);
-	manifest_write(&policy, filters, hook, &(struct net_reach){ 0 }, &parts.manifest);
+	manifest_write(&policy, filters, hook, &(struct net_reach){ 0 }, &none, &parts.manifest);
 	object_write(a, &parts, &out);
 	return out;
 }
@@ -397,6 +398,7 @@ static void test_specs(void)
 	};
 	static const struct map_def sound = { "t0", { BPF_MAP_TYPE_ARRAY, 4, 32, 1, BPF_F_RDONLY_PROG }, NULL };
 	struct map_def named = sound, many[CAVE_MAPS_MAX + 1];
+	char names[CAVE_MAPS_MAX + 1][8];
 
 	build(&sound, 1, 0, 32, plain);
 	expect("a sound table", NULL);
@@ -422,9 +424,10 @@ static void test_specs(void)
 		many[i] = (struct map_def){ "same", { BPF_MAP_TYPE_HASH, 4, 8, 1, 0 }, NULL };
 	build(many, 2, 0, 0, plain);
 	expect("two maps of one name", "twice");
-	for (size_t i = 0; i < CAVE_MAPS_MAX + 1; i++)
-		many[i].name = (const char *[]){ "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n",
-						 "o", "p", "q" }[i];
+	for (size_t i = 0; i < CAVE_MAPS_MAX + 1; i++) {
+		snprintf(names[i], sizeof names[i], "m%zu", i);
+		many[i].name = names[i];
+	}
 	build(many, CAVE_MAPS_MAX, 0, 0, plain);
 	expect("as many maps as there may be", NULL);
 	build(many, CAVE_MAPS_MAX + 1, 0, 0, plain);
