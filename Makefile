@@ -81,6 +81,11 @@ $(B)/gen/cave.lex.c: grammar/cave.l $(B)/gen/cave.tab.h
 $(B)/gen/syscalls_table.h: compiler/syscalls.tbl
 $(B)/gen/syscalls_args.h: compiler/syscalls_args.tbl
 $(B)/gen/syscalls_consts.h: compiler/syscalls_consts.tbl
+$(B)/gen/syscalls_names.h: compiler/syscalls.tbl
+	@mkdir -p $(@D)
+	@echo "  GEN   $@"
+	$(Q)awk 'BEGIN { print "static const char *const syscall_names[] = {" } /^[a-z_]/ && $$3 != "-" { \
+		print "\t[" $$3 "] = \"" $$1 "\"," } END { print "};" }' $< >$@.tmp && mv $@.tmp $@
 $(B)/gen/syscalls_%.h: compiler/syscalls_%.awk
 	@mkdir -p $(@D)
 	@echo "  GEN   $@"
@@ -123,7 +128,7 @@ $(B)/%.o: %.c | $(GEN)
 
 # The library is the same sources for the hosts' C library, without what is caverun's own.
 
-RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c
+RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c bpf/cbpf.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
 CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/become.c runtime/ending.c runtime/message.c runtime/options.c runtime/wait.c
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
@@ -156,7 +161,7 @@ $(B)/gen/cave_libexec.h: FORCE
 	@mkdir -p $(@D)
 	@echo '#define CAVE_LIBEXEC "$(PREFIX)/libexec/cave"' | cmp -s - $@ || \
 		echo '#define CAVE_LIBEXEC "$(PREFIX)/libexec/cave"' >$@
-$(RUN_OBJ) $(LIB_OBJ): | $(B)/gen/cave_libexec.h
+$(RUN_OBJ) $(LIB_OBJ): | $(B)/gen/cave_libexec.h $(B)/gen/syscalls_names.h
 
 $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)

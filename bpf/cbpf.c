@@ -195,8 +195,10 @@ static bool run_other(struct machine *m, const struct sock_filter *f, size_t *pc
 	return true;
 }
 
-static uint32_t run(const struct sock_filter *insn, size_t n, const struct seccomp_data *data,
-		    size_t *steps, uint32_t *words)
+/* *by, where it is asked for, is the last instruction before the return. */
+static inline __attribute__((always_inline)) uint32_t run(const struct sock_filter *insn, size_t n,
+							  const struct seccomp_data *data, size_t *steps,
+							  uint32_t *words, size_t *by)
 {
 	struct machine m = { 0 };
 	size_t count = 0;
@@ -205,6 +207,8 @@ static uint32_t run(const struct sock_filter *insn, size_t n, const struct secco
 		const struct sock_filter *f = &insn[pc];
 
 		count++;
+		if (by && BPF_CLASS(f->code) != BPF_RET)
+			*by = pc;
 		/* The proof runs little else than these. */
 		switch (f->code) {
 		case BPF_LD | BPF_W | BPF_ABS:
@@ -230,7 +234,7 @@ uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp
 		  size_t *steps)
 {
 	size_t count;
-	uint32_t words = 0, result = run(insn, n, data, &count, &words);
+	uint32_t words = 0, result = run(insn, n, data, &count, &words, NULL);
 
 	if (steps)
 		*steps = count;
@@ -243,5 +247,14 @@ uint32_t cbpf_run_words(const struct sock_filter *insn, size_t n, const struct s
 	size_t count;
 
 	*words = 0;
-	return run(insn, n, data, &count, words);
+	return run(insn, n, data, &count, words, NULL);
+}
+
+uint32_t cbpf_run_by(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *by)
+{
+	size_t count;
+	uint32_t words = 0;
+
+	*by = 0;
+	return run(insn, n, data, &count, &words, by);
 }

@@ -28,6 +28,9 @@ uint32_t cbpf_run(const struct sock_filter *insn, size_t n, const struct seccomp
 /* The same; sets in *words bit i for each 32-bit word i of struct seccomp_data that was looked at. */
 uint32_t cbpf_run_words(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, uint32_t *words);
 
+/* The same; *by is the instruction that led to the answer: the last one before the return. */
+uint32_t cbpf_run_by(const struct sock_filter *insn, size_t n, const struct seccomp_data *data, size_t *by);
+
 /*
  * A map while programs are interpreted.  It lives from one run to the next: what a program wrote stays, and the
  * caller may look at it, or put entries of its own in.  An LRU hash that is full forgets its oldest entry, which is

@@ -165,6 +165,16 @@ enum {
 	CAVE_SPAWN_UNGUARDED = 1u << 1,
 };
 
+/*
+ * A sentence about each refusal of a system call, and of a file by its path, as it happens: each sentence once.  It is
+ * called from a thread of the library, which answers these calls of the tool, so that they take longer; the answers are
+ * those of the filter, and if nobody can give them any more the calls fail.  Network destinations are not among them.
+ */
+struct cave_trace {
+	void (*refused)(void *context, const char *sentence);
+	void *context;
+};
+
 struct cave_spawn {
 	size_t size; /* sizeof(struct cave_spawn) */
 	char *const *argv; /* argv[0] and the arguments, NULL at the end; a script is put after argv[0] */
@@ -180,6 +190,7 @@ struct cave_spawn {
 	size_t nkeep; /* at most CAVE_KEEP_MAX */
 	const sigset_t *mask; /* the tool's signal mask; NULL: nothing is blocked */
 	unsigned flags; /* CAVE_SPAWN_* */
+	const struct cave_trace *trace; /* must stay until the tool is freed; NULL: none */
 };
 
 #define CAVE_KEEP_MAX 64
@@ -207,6 +218,7 @@ struct cave_result {
 	 */
 	enum cave_code code;
 	int status; /* as waitpid() gives it; -1 if another part of the host has reaped the tool */
+	uint64_t refused_calls, refused_files; /* as far as they are traced */
 	uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC, when it was started and seen to have ended */
 };
 

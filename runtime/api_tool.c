@@ -107,6 +107,16 @@ static bool find_groups(struct cave_tool *t, struct refusal *r)
 	return true;
 }
 
+static bool find_trace(struct cave_tool *t, struct refusal *r)
+{
+	if (!t->spawn.trace)
+		return true;
+	if (!trace_make(&t->memory, t->spawn.trace, &t->run.plan->artefact, t->run.ruleset, &t->trace, r))
+		return false;
+	t->run.trace = t->trace;
+	return trace_start(t->trace, r);
+}
+
 static bool prepare(void *of, struct refusal *r)
 {
 	struct starting *s = of;
@@ -115,7 +125,7 @@ static bool prepare(void *of, struct refusal *r)
 
 	return api_take(&t->spawn, sizeof t->spawn, s->spawn, "struct cave_spawn", r) && find_plan(t, &plan, r) &&
 	       run_make(&t->memory, plan, &t->spawn, &t->pump, &t->run, r) && find_ruleset(t, plan, r) &&
-	       find_groups(t, r);
+	       find_trace(t, r) && find_groups(t, r);
 }
 
 static void start(void *of)
@@ -349,6 +359,7 @@ enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 	end(tool);
 	guard_remove(&tool->prepared->guard, &tool->guarded);
 	pump_close(&tool->pump);
+	trace_close(tool->trace);
 	if (tool->process.pidfd >= 0)
 		close(tool->process.pidfd);
 	if (tool->proc >= 0)

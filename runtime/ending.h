@@ -21,6 +21,8 @@ struct ending {
 	bool tool; /* it was started; then these are set */
 	pid_t pid;
 	int status; /* as waitpid() says it */
+	bool traced; /* and so refusals were counted */
+	uint64_t refused_calls, refused_files;
 	enum cave_code limit; /* what ended it in its own place; CAVE_OK */
 };
 

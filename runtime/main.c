@@ -62,12 +62,21 @@ static enum cave_code prepare(const struct options *o, struct cave_policy *polic
 	return cave_prepare(policy, &options, out, error);
 }
 
+static void say(void *context, const char *sentence)
+{
+	(void)context;
+	report_note("%s\n", sentence);
+}
+
+static const struct cave_trace trace = { .refused = say };
+
 static enum cave_code start(const struct options *o, struct cave_prepared *prepared, const sigset_t *mask,
 			    struct cave_tool **out, struct cave_error *error)
 {
 	const struct cave_spawn spawn = {
 		.size = sizeof spawn, .argv = o->argv, .environment = environ, .standard = { 0, 1, 2 },
-		.keep = o->keep,      .nkeep = o->nkeep, .mask = mask, .flags = CAVE_SPAWN_FROM_CALLER | CAVE_SPAWN_UNGUARDED,
+		.keep = o->keep,      .nkeep = o->nkeep, .mask = mask,
+		.trace = o->trace ? &trace : NULL, .flags = CAVE_SPAWN_FROM_CALLER | CAVE_SPAWN_UNGUARDED,
 	};
 
 	return cave_spawn(prepared, &spawn, out, error);
@@ -93,6 +102,9 @@ static enum cave_code run(const struct options *o, struct cave_prepared *prepare
 	e->status = wait_for(tool, signals);
 	ending_note(&e->ended);
 	e->limit = tool_verdict(tool, &e->error);
+	e->traced = o->trace;
+	e->refused_calls = tool->result.refused_calls;
+	e->refused_files = tool->result.refused_files;
 	if (cave_tool_free(tool, &left))
 		report_note("%s\n", left.text);
 	if (!e->limit)

@@ -24,6 +24,8 @@ static const char help[] =
 	"  --user NAME       run as that user of /etc/passwd, with its groups (root only)\n"
 	"  --status-fd N     write one JSON record to descriptor N at the end: what became of the\n"
 	"                    start, of PROGRAM, and why\n"
+	"  --trace           say on standard error what is refused of system calls and of files, as it\n"
+	"                    happens: slower\n"
 	"  --record FILE     append one line of JSON to FILE for each start and each end\n"
 	"  --config PATH     the operator's rules, a file or a folder, in place of /etc/cave\n"
 	"  --prepare         load the network programs of POLICY, and start nothing\n"
@@ -48,7 +50,7 @@ static const char version[] = "caverun " CAVE_VERSION "\n";
 
 /* Known to a later version: refused by name, so that nobody takes them for accepted. */
 static const char *const later[] = { "--log",
-				     "--report", "--trace", "--capabilities" };
+				     "--report", "--capabilities" };
 
 static bool usage(struct refusal *r, const char *what, const char *which)
 {
@@ -138,6 +140,10 @@ static bool action(struct options *o, const char *argument)
 			o->action = actions[i].action;
 			return true;
 		}
+	}
+	if (!strcmp(argument, "--trace")) {
+		o->trace = true;
+		return true;
 	}
 	if (strcmp(argument, "--all"))
 		return false;

@@ -15,6 +15,7 @@ enum { FOLDERS_MAX = 64 };
 
 struct options {
 	enum options_action action;
+	bool trace;
 	bool all; /* --forget --all */
 	const char *policy;
 	const char *profile, *script, *workspace, *chdir, *user, *config, *status_fd, *record; /* NULL where not given */

@@ -19,6 +19,7 @@ struct run {
 	size_t njoin;
 	int ruleset; /* the child adds to it: for this start only */
 	bool own_ruleset; /* and not the plan's */
+	struct trace *trace; /* NULL: the tool is not traced */
 	int null; /* /dev/null, where it stands for one of 0 to 2; else -1 */
 	sigset_t mask; /* the tool's */
 };

@@ -17,6 +17,7 @@
 #include "runtime/privilege.h"
 #include "runtime/rights.h"
 #include "runtime/spawn_child.h"
+#include "runtime/trace.h"
 #include "runtime/userns.h"
 
 enum { STACK = 16384 };
@@ -46,6 +47,10 @@ static bool try(struct child *c, int cgroup, void *stack, struct spawned *out)
 	}
 	c->step = spawn_step_clone;
 	c->error = 0;
+	if (c->run->trace) {
+		c->run->trace->pidfd = &pidfd;
+		c->run->trace->mounts = c->mode != CHILD_PLAIN;
+	}
 	pid = arch_clone3(&args, child_run, c);
 	if (pid < 0) {
 		c->error = (int)-pid;

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 
 #include "runtime/arch.h"
+#include "runtime/trace.h"
 
 const char spawn_step_clone[] = "clone3";
 const char spawn_step_ids[] = "mapping its ids into a user namespace";
@@ -479,6 +480,8 @@ static long set_filter(struct child *c)
 	struct sock_fprog program = { .len = (unsigned short)f->n, .filter = c->insn };
 
 	filter_set_self(f, (uint32_t)SYS2(SYS_getpid, 0, 0), c->insn);
+	if (c->run->trace)
+		return trace_install(c->run->trace, c->insn, f->n);
 	return SYS3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 

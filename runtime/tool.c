@@ -59,6 +59,10 @@ void tool_ended(struct cave_tool *t, int status)
 {
 	t->ended = true;
 	t->result.status = status;
+	if (t->trace) {
+		t->result.refused_calls = atomic_load(&t->trace->calls);
+		t->result.refused_files = atomic_load(&t->trace->files);
+	}
 	t->result.ended_ns = now_ns();
 	if (!t->started)
 		return;

@@ -9,6 +9,7 @@
 #include "runtime/pump.h"
 #include "runtime/run.h"
 #include "runtime/spawn.h"
+#include "runtime/trace.h"
 #include "runtime/watch.h"
 
 struct cave_tool {
@@ -26,6 +27,7 @@ struct cave_tool {
 	int proc;
 	bool started, ended;
 	struct cave_result result;
+	struct trace *trace; /* NULL: none */
 	struct record record; /* of its start and its end */
 };
 
