@@ -216,6 +216,7 @@ $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
 $(B)/tests/unit/maps_test $(B)/tests/unit/egress_kernel_test: TEST_LIB := -lbpf -lelf -lz
 $(B)/tests/unit/json_test: $(B)/runtime/json.o
 $(B)/tests/unit/rights_test: $(B)/runtime/rights.o
+$(B)/tests/unit/kept_test: $(B)/runtime/kept_record.o $(B)/runtime/attached.o
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB) $(TEST_LIB)

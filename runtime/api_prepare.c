@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "runtime/api.h"
+#include "runtime/descriptors.h"
 
 struct preparing {
 	struct cave_prepared *prepared;
@@ -58,10 +59,14 @@ static bool ask_host(const struct preparing *p, struct refusal *r)
 	return code == CAVE_OK || refuse(r, code, "%s", *why ? why : "the host does not accept the policy");
 }
 
-static void keep_namespaces(struct plan *plan)
+/* What later starts would else make anew.  What cannot be had is made, or missed, by those that need it. */
+static void keep(struct plan *plan)
 {
 	sigset_t all, before;
+	struct refusal r;
 
+	if (!descriptors_open_null(&plan->null, &r))
+		plan->null = -1;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	namespaces_keep(plan);
@@ -93,7 +98,7 @@ static bool prepare(void *of, struct refusal *r)
 	if (!prepared->fresh && !plan_make(&prepared->plan, p->policy, &prepared->options, r))
 		return false;
 	if (!prepared->fresh && prepared->plan.keep)
-		keep_namespaces(&prepared->plan);
+		keep(&prepared->plan);
 	return find_kept(prepared, r);
 }
 

@@ -165,13 +165,37 @@ static bool check_one(int fd, int number, struct descriptors *d, struct refusal 
 	return true;
 }
 
-bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, struct descriptors *out,
+bool descriptors_open_null(int *out, struct refusal *r)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return refuse_errno(r, CAVE_FAILED, errno, "cannot open /dev/null");
+	if (fstat(fd, &st) || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3)) {
+		close(fd);
+		return refuse(r, CAVE_FAILED, "/dev/null is not what it must be");
+	}
+	*out = fd;
+	return true;
+}
+
+/* Known to be /dev/null: there is nothing to ask. */
+static void add_null(int number, struct descriptors *d)
+{
+	d->reopened[d->nreopened++] = (struct reopened){ .fd = number, .flags = O_RDWR | O_NOCTTY | O_CLOEXEC,
+							 .device = makedev(1, 3), .path = "/dev/null" };
+}
+
+bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, int null, struct descriptors *out,
 		       struct refusal *r)
 {
 	*out = (struct descriptors){ .keep = keep, .nkeep = nkeep };
 	for (int i = 0; i <= STDERR_FILENO; i++) {
 		out->standard[i] = standard[i];
-		if (!check_one(standard[i], i, out, r))
+		if (null >= 0 && standard[i] == null)
+			add_null(i, out);
+		else if (!check_one(standard[i], i, out, r))
 			return false;
 	}
 	for (size_t i = 0; i < nkeep; i++)

@@ -34,9 +34,12 @@ struct descriptors {
 
 /*
  * Checks that each is a regular file, pipe, terminal, /dev/null or connected unix stream: anything else would
- * be a way round the policy.  *out points to `keep`.
+ * be a way round the policy.  *out points to `keep`.  `null` is from descriptors_open_null(), or -1.
  */
-bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, struct descriptors *out,
+bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, int null, struct descriptors *out,
 		       struct refusal *r);
+
+/* Opens /dev/null, and sees that it is that. */
+bool descriptors_open_null(int *out, struct refusal *r);
 
 #endif

@@ -203,10 +203,15 @@ static bool seek(struct memory *m, const struct artefact *a, const struct egress
 	*again = false;
 	k->group.fd = open_group(k->own.fd, k->group.name);
 	if (k->group.fd < 0 && errno == ENOENT) {
-		if (mkdirat(k->own.fd, k->group.name, 0700) && errno != EEXIST)
+		bool made = !mkdirat(k->own.fd, k->group.name, 0700);
+
+		if (!made && errno != EEXIST)
 			return cgroup_unavailable(r, errno, cgroup_why_not(errno), k->own.path);
 		k->group.fd = open_group(k->own.fd, k->group.name);
 		*again = k->group.fd < 0 && errno == ENOENT;
+		/* The caller's umask may have taken something from it. */
+		if (made && k->group.fd >= 0 && fchmod(k->group.fd, 0700))
+			return cgroup_unavailable(r, errno, "cannot set the mode of", k->group.path);
 	}
 	if (k->group.fd < 0)
 		return *again || cgroup_unavailable(r, errno, "cannot open", k->group.path);

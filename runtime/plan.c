@@ -107,7 +107,7 @@ static bool find_files(struct plan *p, int artefact_fd, struct refusal *r)
 void plan_init(struct plan *p, struct memory *m, const struct cave_policy *policy)
 {
 	*p = (struct plan){ .memory = m, .artefact = policy->artefact,
-			    .files = { .ruleset = -1 }, .namespaces = { -1, -1 },
+			    .files = { .ruleset = -1 }, .namespaces = { -1, -1 }, .null = -1,
 			    .dumpable = prctl(PR_GET_DUMPABLE) };
 	folders_init(&p->folders);
 }
@@ -137,6 +137,9 @@ bool plan_make(struct plan *p, const struct cave_policy *policy, const struct ca
 bool plan_close(struct plan *p, struct refusal *r)
 {
 	namespaces_close(&p->namespaces);
+	if (p->null >= 0)
+		close(p->null);
+	p->null = -1;
 	files_close(&p->files);
 	return folders_close(&p->folders, r);
 }

@@ -30,6 +30,7 @@ struct plan {
 	bool keep; /* it is for many starts */
 	struct files files;
 	struct namespaces namespaces;
+	int null; /* /dev/null, where it is kept for many starts; else -1 */
 	const char *cwd; /* NULL: stay where the caller is */
 };
 

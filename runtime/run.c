@@ -25,10 +25,8 @@ static bool find_standard(struct run *run, const struct cave_spawn *s, int stand
 		standard[i] = s->standard[i];
 		if (standard[i] >= 0)
 			continue;
-		if (run->null < 0)
-			run->null = open("/dev/null", O_RDWR | O_CLOEXEC);
-		if (run->null < 0)
-			return refuse_errno(r, CAVE_FAILED, errno, "cannot open /dev/null");
+		if (run->null < 0 && !descriptors_open_null(&run->null, r))
+			return false;
 		standard[i] = run->null;
 	}
 	return true;
@@ -83,7 +81,7 @@ static bool limit_output(struct run *run, const int *keep, size_t nkeep, struct 
 		if (leads_to_output(keep[i], standard))
 			return refuse(r, CAVE_FAILED, "output is limited, and descriptor %d leads past the limit",
 				      keep[i]);
-	if (!pump_make(pump, limit, standard, r) || !descriptors_check(standard, keep, nkeep, d, r))
+	if (!pump_make(pump, limit, standard, r) || !descriptors_check(standard, keep, nkeep, run->null, d, r))
 		return false;
 	if (isatty(standard[0]) ? !narrow_terminal(d) : leads_to_output(standard[0], run->outer))
 		return refuse(r, CAVE_FAILED, "output is limited, and standard input leads past the limit");
@@ -98,7 +96,7 @@ static bool find_descriptors(struct memory *m, struct run *run, const struct cav
 	for (size_t i = 0; i < s->nkeep; i++)
 		keep[i] = s->keep[i];
 	if (!find_standard(run, s, standard, r) || !check_numbers(run, s, r) ||
-	    !descriptors_check(standard, keep, s->nkeep, &run->descriptors, r))
+	    !descriptors_check(standard, keep, s->nkeep, run->null, &run->descriptors, r))
 		return false;
 	for (int i = 0; i < 3; i++)
 		run->outer[i] = standard[i];
@@ -110,7 +108,7 @@ bool run_make(struct memory *m, const struct plan *plan, const struct cave_spawn
 {
 	static char *const nothing[] = { NULL };
 
-	*out = (struct run){ .plan = plan, .null = -1, .ruleset = plan->files.ruleset };
+	*out = (struct run){ .plan = plan, .null = plan->null, .ruleset = plan->files.ruleset };
 	if (!s->argv || !s->argv[0])
 		return refuse(r, CAVE_FAILED, "no argv");
 	if (!check_keep(s, r) || !find_descriptors(m, out, s, pump, r))
@@ -126,7 +124,7 @@ bool run_make(struct memory *m, const struct plan *plan, const struct cave_spawn
 
 void run_close(struct run *run)
 {
-	if (run->null >= 0)
+	if (run->null >= 0 && run->null != run->plan->null)
 		close(run->null);
 	run->null = -1;
 	if (run->own_ruleset && run->ruleset >= 0)
