@@ -280,23 +280,6 @@ static void put_network(struct buffer *b, const struct policy *p, const struct n
 	buffer_printf(b, "    }\n");
 }
 
-/* A string of the language; places are spelled out again. */
-static void put_string(struct buffer *b, const char *s)
-{
-	char place[PLACE_SPELLING_SIZE];
-
-	buffer_printf(b, "\"");
-	for (; *s; s++) {
-		if (*s >= CAVE_ENV_WORKSPACE_BYTE && *s <= CAVE_ENV_SLOT_BYTE) {
-			s += place_spelling(s, place) - 1;
-			buffer_printf(b, "%s", place);
-		} else {
-			buffer_printf(b, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
-		}
-	}
-	buffer_printf(b, "\"");
-}
-
 static void put_env(struct buffer *b, const struct policy *p)
 {
 	if (!p->nenv)
@@ -305,8 +288,7 @@ static void put_env(struct buffer *b, const struct policy *p)
 	for (size_t i = 0; i < p->nenv; i++) {
 		buffer_printf(b, "        %s %s", p->env[i].value ? "set" : "pass", p->env[i].name);
 		if (p->env[i].value) {
-			buffer_printf(b, " ");
-			put_string(b, p->env[i].value);
+			buffer_printf(b, " %s", value_spelling(b->arena, p->env[i].value));
 		}
 		buffer_printf(b, "\n");
 	}

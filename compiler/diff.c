@@ -3,6 +3,7 @@
 
 #include "cave/artefact.h"
 #include "compiler/nested.h"
+#include "compiler/paths.h"
 
 #include <string.h>
 
@@ -152,18 +153,9 @@ void diff_credentials(struct diff *d)
 /* As a profile says it; the places in a value are spelled out. */
 static const char *env_text(struct arena *a, const struct env_entry *e)
 {
-	struct buffer b = { .arena = a };
-
 	if (!e->value)
 		return arena_printf(a, "pass %s", e->name);
-	buffer_printf(&b, "set %s \"", e->name);
-	for (const char *c = e->value; *c; c++)
-		if (*c == CAVE_ENV_WORKSPACE_BYTE)
-			buffer_printf(&b, "${workspace}");
-		else
-			buffer_printf(&b, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-	buffer_add(&b, "\"", 2);
-	return b.data;
+	return arena_printf(a, "set %s %s", e->name, value_spelling(a, e->value));
 }
 
 static bool has_entry(const struct policy *p, const struct env_entry *e)

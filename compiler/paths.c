@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "compiler/buffer.h"
+
 static const struct span nowhere;
 
 /* What a bare word may begin with, and the base that it stands for. */
@@ -246,6 +248,24 @@ size_t place_spelling(const char *at, char out[PLACE_SPELLING_SIZE])
 	end = strchr(at + 1, CAVE_ENV_SLOT_BYTE);
 	snprintf(out, PLACE_SPELLING_SIZE, "${folder:%.*s}", (int)(end - at - 1), at + 1);
 	return (size_t)(end - at) + 1;
+}
+
+const char *value_spelling(struct arena *a, const char *value)
+{
+	struct buffer b = { .arena = a };
+	char place[PLACE_SPELLING_SIZE];
+
+	buffer_printf(&b, "\"");
+	for (const char *c = value; *c; c++) {
+		if (*c >= CAVE_ENV_WORKSPACE_BYTE && *c <= CAVE_ENV_SLOT_BYTE) {
+			c += place_spelling(c, place) - 1;
+			buffer_printf(&b, "%s", place);
+		} else {
+			buffer_printf(&b, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+		}
+	}
+	buffer_add(&b, "\"", 2);
+	return b.data;
 }
 
 bool path_below(const struct file_path *path, const struct file_path *folder)

@@ -36,6 +36,9 @@ enum { PLACE_SPELLING_SIZE = ARTEFACT_SLOT_MAX + 16 };
  */
 size_t place_spelling(const char *at, char out[PLACE_SPELLING_SIZE]);
 
+/* A value of env as a string of a profile, places spelled out. */
+const char *value_spelling(struct arena *a, const char *value);
+
 /* True if `path` is `folder`, or lies below it; both begin at the same base. */
 bool path_below(const struct file_path *path, const struct file_path *folder);
 

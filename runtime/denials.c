@@ -63,7 +63,6 @@ static bool look(struct preparation *p, struct denial *d)
 	bool ok = true;
 
 	d->exists = fd >= 0;
-	d->covered.path = d->path;
 	if (fd < 0 && error != ENOENT && error != ENOTDIR)
 		return refuse_errno(p->refusal, CAVE_FAILED, error,
 				    error == ELOOP ? "the denial %s leads through a link: deny what it leads to" :
@@ -71,7 +70,8 @@ static bool look(struct preparation *p, struct denial *d)
 				    d->shown);
 	if (fd < 0)
 		return true;
-	if (fstat(fd, &d->st) || !read_mounts(p) ||
+	d->path = d->covered.path = path_of(p->memory, fd);
+	if (!d->path || fstat(fd, &d->st) || !read_mounts(p) ||
 	    !place_of(p->memory, &p->mounts, fd, d->path, &d->covered.place) || !d->covered.place.listed)
 		ok = refuse(p->refusal, CAVE_FAILED, "the denial %s has no place that can be known", d->shown);
 	else if (is_proc(p, d))
@@ -240,8 +240,12 @@ static bool settle_missing(struct preparation *p, struct denial *d)
 		if (place_covered(&p->mounts, &around, &p->writable[i]))
 			return refuse(p->refusal, CAVE_FAILED,
 				      "the denial %s is missing where the tool may write: it could make it", d->shown);
-	if (d->optional || !is_granted(p, d->path))
+	if (!is_granted(p, d->path))
 		return true;
+	if (d->optional) {
+		p->files->absent[p->files->nabsent++] = d->path;
+		return true;
+	}
 	return refuse(p->refusal, CAVE_FAILED, "the denial %s is missing; if it may be, write: deny optional", d->shown);
 }
 
@@ -346,6 +350,7 @@ static void make_room(struct preparation *p)
 	size_t n = f->nwritable;
 
 	f->denied = MEMORY_ARRAY(p->memory, p->ndenials + 1, struct denied);
+	f->absent = MEMORY_ARRAY(p->memory, p->ndenials + 1, const char *);
 	for (size_t i = 0; i < p->ndenials; i++)
 		for (const char *c = p->denial[i].path; *c; c++)
 			n += *c == '/';

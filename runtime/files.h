@@ -52,6 +52,8 @@ struct files {
 	size_t nown;
 	struct denied *denied;
 	size_t ndenied;
+	const char **absent; /* denied within a grant, and not there: must not be at the start either */
+	size_t nabsent;
 	bool shm; /* a private /dev/shm */
 };
 

@@ -15,6 +15,7 @@
 struct executable {
 	const char *path; /* canonical */
 	const char *shown;
+	bool linked; /* an absolute path that a link leads elsewhere */
 	struct place place;
 	dev_t dev;
 	ino_t ino;

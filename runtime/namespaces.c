@@ -14,12 +14,16 @@
 
 enum { STACK = 16384 };
 
-/* Records and grants whose mounts are the same for every tool. */
+/*
+ * Records and grants whose mounts are the same for every tool.  Covers over denials are not: where the host replaces
+ * what is covered, the kernel takes the cover away (detach_mounts(), fs/namespace.c), and only a start that covers anew
+ * would see it.
+ */
 static bool is_same_for_all(const struct plan *plan)
 {
 	const unsigned same = CAVE_FILE_READ | CAVE_FILE_WRITE | CAVE_FILE_OPTIONAL | CAVE_FILE_RELATIVE |
 			      CAVE_FILE_WORKSPACE | CAVE_FILE_SYSTEM | CAVE_FILE_EXECUTE | CAVE_FILE_FOLDER |
-			      CAVE_FILE_DENY | CAVE_FILE_HOME | CAVE_FILE_SLOT;
+			      CAVE_FILE_HOME | CAVE_FILE_SLOT;
 	struct artefact_record record;
 
 	for (size_t at = 0; artefact_next(&plan->artefact, &at, &record);)

@@ -289,6 +289,20 @@ static long cover_denied(struct child *c)
 	return error;
 }
 
+/* What was denied and not there may have come since. */
+static long check_absent(struct child *c)
+{
+	const struct files *f = &c->plan->files;
+	struct stat st;
+	long error = 0;
+
+	for (size_t i = 0; i < f->nabsent && !error; i++) {
+		error = SYS4(SYS_newfstatat, AT_FDCWD, f->absent[i], &st, AT_SYMLINK_NOFOLLOW);
+		error = error == -ENOENT || error == -ENOTDIR ? 0 : error ? error : -EEXIST;
+	}
+	return error;
+}
+
 /* First of all: the user namespace gives the right to enter the other, which moves the root and the directory. */
 static long enter_namespaces(struct child *c)
 {
@@ -513,6 +527,7 @@ static const struct {
 	{ "mounting a private /dev/shm", mount_shm },
 	{ spawn_step_attach, attach_trees },
 	{ "covering what is denied", cover_denied },
+	{ "looking for what is denied and was not there", check_absent },
 	{ "entering its directory", enter_directory },
 	{ "placing its standard descriptors", place_standard },
 	{ "opening its devices anew", reopen_devices },

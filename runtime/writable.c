@@ -105,6 +105,7 @@ bool add_executable(struct preparation *p, const struct grant *g)
 		return refuse(p->refusal, CAVE_FAILED, "what may be executed, %s, has no path that can be known",
 			      grant_shown(p, g));
 	e->shown = grant_shown(p, g);
+	e->linked = *g->path == '/' && strcmp(g->path, e->path);
 	e->dev = g->st.st_dev;
 	e->ino = g->st.st_ino;
 	p->nexecutable++;
@@ -149,6 +150,11 @@ static bool settle_one(struct preparation *p, const struct executable *e)
 	const struct writable *around = enclosing(p->files, e->path);
 	bool related = around != NULL;
 
+	/* Whoever follows the profile's text does not see that the tool may write it. */
+	if (around && e->linked)
+		return refuse(p->refusal, CAVE_FAILED,
+			      "what may be executed, %s, leads by a link into the write grant %s: grant it by that path",
+			      e->shown, around->path);
 	if (around && !around->execute)
 		add_mount(p->files, &(struct writable){ e->path, e->dev, e->ino, true });
 	for (size_t i = 0; i < p->nwritable && !related; i++)

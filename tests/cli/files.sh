@@ -201,3 +201,12 @@ try_cover yes './rules' 'the profile, beside the artefact'
 try_cover no './data' 'the artefact'
 ln -s rules/inc "$work/proj/link"
 try_cover yes './link' 'an include, by a link'
+
+# --- what is newly granted is said in the same words
+echo 'profile p { files { write workspace; deny workspace/.git } }' >"$work/old.cave"
+echo 'profile p { files { write workspace; read home/a, folder in; shm }; env { set B "${folder:in}/x" } }' >"$work/new.cave"
+run "$cavec" diff "$work/old.cave" "$work/new.cave"
+for line in 'write workspace/.git' 'read home/a' 'read folder in' 'write shm' 'set B "${folder:in}/x"'; do
+	expect "diff says: $line" -n "$(grep -F -- "+ $line " "$work/out")"
+done
+expect "diff says nothing else" "$(grep -c '^    [+-]' "$work/out")" = 5

@@ -135,6 +135,11 @@ execution() {
 		expect_status "$kind: PROGRAM is started from what may be executed: $name" 0 \
 			under $name $option -- "$w/bin/program" ids
 	done
+	ln -sfn "$w/bin/program" "$home/linked"
+	policy execute-link "write \"$w\"; execute \"$home/linked\""
+	policy execute-link-only "read \"$w\"; execute \"$home/linked\""
+	stops execute-link cave_sandbox_failed 'leads by a link into the write grant'
+	expect_status "$kind: a link to what is not written" 0 under execute-link-only -- "$w/bin/program" ids
 	stops execute-wrong cave_sandbox_failed 'final slash' --workspace "$w"
 	stops execute-wrong-file cave_sandbox_failed 'is no folder' --workspace "$w"
 	stops execute-missing cave_sandbox_failed 'workspace/none' --workspace "$w"
@@ -305,6 +310,15 @@ denials() {
 	run under deny-here -- "$bin/probe" read config
 	expect "$kind: nor where the caller stands in it" "$(outcome)" = 'refused ENOENT' -o "$(outcome)" = 'refused EACCES'
 	cd / || return
+
+	expect_status "$kind: nor changed for another" 0 under deny --workspace "$d" -- "$python" -c '
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for a, b in ((".git", "plain"), (".env", "plain/file"), (".git/hooks", "plain"), ("sub/keys/id", "plain/file")):
+    assert libc.renameat2(-100, a.encode(), -100, b.encode(), 2) and ctypes.get_errno() in (16, 18), (a, ctypes.get_errno())
+assert not libc.renameat2(-100, b"plain/file", -100, b".git/config", 2) or ctypes.get_errno() == 18
+os.mkdir("other"); assert not libc.renameat2(-100, b"plain", -100, b"other", 2)'
+	restore
 
 	# What cannot be kept.
 	ln "$d/.env" "$d/plain/hard"

@@ -16,6 +16,9 @@ END
 compile pass "$work/pass.bpf" <<'END'
 profile pass { env { pass WORD } }
 END
+compile deny "$work/deny.bpf" <<END
+profile deny { files { read "$work/w"; deny "$work/w/secret", optional "$work/w/later" } }
+END
 cp "$build/tests/tools/hosttest" "$probe" "$work"
 mkdir "$work/w"
 chmod 777 "$work/w" "$work"

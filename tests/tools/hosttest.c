@@ -615,6 +615,50 @@ static void test_replaced(void)
 	cave_policy_free(p);
 }
 
+/* A file of two lines' worth: "NAME" in folder w. */
+static void put(const char *name)
+{
+	char path[600];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/w/%s", folder, name);
+	f = fopen(path, "w");
+	if (!f || fputs("text\n", f) < 0 || fclose(f))
+		exit(1);
+}
+
+/* What is denied is replaced, or comes, after it was resolved: no later start reads it. */
+static void test_denied(void)
+{
+	struct cave_policy *p = policy("deny.bpf");
+	struct cave_options o = options();
+	struct cave_prepared *prepared;
+	char secret[600], other[600], later[600], beside[600], out[256];
+
+	snprintf(secret, sizeof secret, "%s/w/secret", folder);
+	snprintf(other, sizeof other, "%s/w/other", folder);
+	snprintf(later, sizeof later, "%s/w/later", folder);
+	snprintf(beside, sizeof beside, "%s/w/beside", folder);
+	put("secret");
+	put("beside");
+	prepared = prepare(p, &o);
+	check(says(prepared, WORDS("read", beside), "allowed"), "control: what is beside a denial is read");
+	check(says(prepared, WORDS("read", secret), "refused EACCES"), "what is denied is not");
+	put("other");
+	rename(other, secret);
+	check(ask(prepared, WORDS("read", secret), 0, out, sizeof out) == -2, "nor is another file under its name");
+	cave_prepared_free(prepared);
+	prepared = prepare(p, &o);
+	check(says(prepared, WORDS("read", secret), "refused EACCES"), "prepared anew, neither");
+	put("later");
+	check(ask(prepared, WORDS("read", later), 0, out, sizeof out) == -2, "nor what was not there before");
+	cave_prepared_free(prepared);
+	unlink(later);
+	unlink(secret);
+	unlink(beside);
+	cave_policy_free(p);
+}
+
 /* In a process of its own: too little memory at any point refuses, and leaves no descriptor. */
 static void test_memory(void)
 {
@@ -681,6 +725,7 @@ int main(int argc, char **argv)
 	if (!geteuid())
 		test_user();
 	test_replaced();
+	test_denied();
 	test_memory();
 	return 0;
 }
