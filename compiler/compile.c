@@ -73,6 +73,7 @@ bool compile_resolve(struct compile *c, const struct resolve_options *o, uint32_
 {
 	struct node *statements = NULL;
 
+	c->operator = o->rules;
 	check_visible(&c->diags, file);
 	if (is_json(&c->sources.file[file])) {
 		/* A credential may be named anywhere in it, and it is one line as a rule. */

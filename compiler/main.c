@@ -9,6 +9,7 @@
 #include "compiler/dump.h"
 #include "compiler/explain.h"
 #include "compiler/fmt.h"
+#include "compiler/lint.h"
 #include "compiler/sets.h"
 #include "compiler/syscalls.h"
 #include "compiler/system_set.h"
@@ -20,6 +21,7 @@ static const char help[] =
 	"       cavec list [@GROUP | base | system | '<SET>']\n"
 	"       cavec diff OLD NEW | diff --within MAX FILE\n"
 	"       cavec explain POLICY [QUESTION]\n"
+	"       cavec lint FILE…\n"
 	"       cavec fmt [-w | --check] FILE…\n"
 	"\n"
 	"Compiles a sandbox profile to the programs that enforce it, proves them against the\n"
@@ -43,6 +45,7 @@ static const char help[] =
 	"                          `base` is the base set, `system` the files readable by default,\n"
 	"                          and <SET> a set of files, programs and variables\n"
 	"  explain                 says why something is allowed or refused; sums a policy up\n"
+	"  lint                    looks for what compiles and is unwise\n"
 	"  fmt                     lays a profile out in the one way there is\n"
 	"  diff                    says what one policy grants and another does not\n"
 	"\n"
@@ -196,7 +199,7 @@ static int finish(int status)
 int main(int argc, char **argv)
 {
 	static char buffer[65536];
-	static const char *const later[] = { "lint", "lsp" };
+	static const char *const later[] = { "lsp" };
 
 	/* Whole messages: those of compiles that run at once shall not mix. */
 	setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
@@ -210,6 +213,8 @@ int main(int argc, char **argv)
 		return finish(explain_main(argc - 1, argv + 1));
 	if (argc > 1 && strcmp(argv[1], "fmt") == 0)
 		return finish(fmt_main(argc - 1, argv + 1));
+	if (argc > 1 && strcmp(argv[1], "lint") == 0)
+		return finish(lint_main(argc - 1, argv + 1));
 	for (size_t i = 0; argc > 1 && i < sizeof later / sizeof *later; i++)
 		if (strcmp(argv[1], later[i]) == 0)
 			return not_built(later[i]);

@@ -21,6 +21,7 @@ struct compile {
 	struct filter_program filter[SYS_ARCHES];
 	struct hook_program hook[CAVE_HOOK_COUNT];
 	bool has_hooks;
+	struct operator_rules operator; /* that it was resolved with */
 	struct compile **nested; /* profiles within this one */
 	size_t nnested, nested_cap;
 	const struct compile *around; /* the profile that this one is nested in, or NULL */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Findings about syscalls lines. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/diff.h"
+#include "compiler/lint.h"
+#include "compiler/syscalls.h"
+#include "compiler/syscalls_data.h"
+
+static bool allows(const struct node *rule)
+{
+	return strcmp(rule->text, "allow") == 0;
+}
+
+/* --- lines that undo each other ------------------------------------------------------------------ */
+
+static bool names_call(const struct node *item, const struct syscall_row *row)
+{
+	return item->text[0] == '@' ? syscall_in_group(row, item->text + 1) : strcmp(item->text, row->name) == 0;
+}
+
+/* A denial of the whole call, by its name or by a group. */
+static const struct node *denial_of(const struct policy *p, const struct syscall_row *row)
+{
+	for (size_t i = 0; i < p->nsys_rules; i++)
+		for (const struct node *item = p->sys_rule[i]->kids; item && !allows(p->sys_rule[i]); item = item->next)
+			if (item->kind == N_SYS_ITEM && !item->kids && names_call(item, row))
+				return p->sys_rule[i];
+	return NULL;
+}
+
+static void check_contradiction(struct lint *l, const struct node *rule, const struct node *item)
+{
+	const struct syscall_row *row = item->text[0] == '@' ? NULL : syscall_find(item->text);
+	const struct node *denial = row ? denial_of(&l->compile->policy, row) : NULL;
+	struct finding *f;
+
+	if (!denial || !allows(rule))
+		return;
+	f = lint_add(l, 106, item->at, "%s is allowed here and denied elsewhere, and the denial wins", item->text);
+	f->other = denial->at;
+	f->instead = "one of the two lines";
+}
+
+/* --- lines without effect ------------------------------------------------------------------------ */
+
+/* The rules without line number `skip`, or NULL if they do not resolve. */
+static bool same_without(struct lint *l, size_t skip)
+{
+	struct compile *c = l->compile, other = { .around = c };
+	const struct node **rule = ARENA_ARRAY(l->arena, c->policy.nsys_rules + 1, const struct node *);
+	struct sources sources;
+	struct diags none;
+	struct diff d;
+	size_t n = 0;
+	bool same;
+
+	for (size_t i = 0; i < c->policy.nsys_rules; i++)
+		if (i != skip)
+			rule[n++] = c->policy.sys_rule[i];
+	other.policy = c->policy;
+	other.policy.sys_rule = rule;
+	other.policy.nsys_rules = n;
+	other.set = c->set;
+	sources_init(&sources, l->arena);
+	/* Lines of the rules lead to the files that they stand in. */
+	sources.file = c->sources.file;
+	sources.nfiles = c->sources.nfiles;
+	sources.line = c->sources.line;
+	sources.nlines = sources.line_cap = c->sources.nlines;
+	diags_init(&none, &sources);
+	other.sources = sources;
+	if (!syscalls_resolve(&none, l->arena, &other.policy, &other.set, other.rules))
+		return false;
+	d = (struct diff){ .arena = l->arena, .old = &other, .new = c };
+	diff_syscalls(&d);
+	same = d.found.n == 0;
+	diff_end(&d);
+	return same;
+}
+
+enum { LINES_MAX = 40 };
+
+static void check_idle(struct lint *l)
+{
+	const struct policy *p = &l->compile->policy;
+
+	for (size_t i = 0; i < p->nsys_rules && p->nsys_rules <= LINES_MAX; i++) {
+		struct finding *f;
+
+		if (!same_without(l, i))
+			continue;
+		f = lint_add(l, 105, p->sys_rule[i]->at, "without this line every call would be decided as it is");
+		f->instead = "remove it";
+		f->fix = lint_remove(l, p->sys_rule[i]->at, true);
+	}
+}
+
+/* --- what is allowed ----------------------------------------------------------------------------- */
+
+static void check_powerful(struct lint *l, const struct node *item)
+{
+	static const char *const calls[] = { "bpf", "perf_event_open", "userfaultfd", "kcmp", "ptrace", "process_vm_readv",
+					     "process_vm_writev", "add_key", "keyctl", "request_key", "open_by_handle_at", "acct",
+					     "io_uring_setup", "mount", "swapon", "syslog", "quotactl", "@debug", "@admin",
+					     "@keyring", "@mount", "@module", "@privileged", "@raw-io", "@reboot", "@swap" };
+
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+		if (strcmp(calls[i], item->text) == 0)
+			lint_add(l, 170, item->at, "%s is powerful, or a known source of kernel faults", item->text)->instead =
+				"leave it out if the tool runs without it";
+}
+
+/* A comparison of a descriptor or a length with a number. */
+static bool is_learned(const struct node *n, const char **argument)
+{
+	static const char *const measured[] = { "fd",  "oldfd", "newfd", "sockfd", "epfd", "dirfd", "count", "len",
+						"length", "size", "nbytes", "addrlen", "optlen", "buflen", "pid", "tid", "tgid" };
+
+	if ((n->kind == N_COMPARE && (strcmp(n->text, "==") == 0 || strcmp(n->text, "!=") == 0)) || n->kind == N_IN) {
+		const struct node *left = n->kids;
+
+		for (size_t i = 0; left->kind == N_WORD && i < sizeof measured / sizeof *measured; i++)
+			if (strcmp(left->text, measured[i]) == 0 && n->kids->next && n->kids->next->text &&
+			    n->kids->next->text[0] >= '0' && n->kids->next->text[0] <= '9') {
+				*argument = left->text;
+				return true;
+			}
+	}
+	for (const struct node *kid = n->kids; kid && n->kind != N_WORD; kid = kid->next)
+		if (is_learned(kid, argument))
+			return true;
+	return false;
+}
+
+void lint_syscalls(struct lint *l)
+{
+	const struct policy *p = &l->compile->policy;
+
+	for (size_t i = 0; i < p->nsys_rules; i++)
+		for (const struct node *item = p->sys_rule[i]->kids; item; item = item->next) {
+			const char *argument;
+
+			if (item->kind != N_SYS_ITEM)
+				continue;
+			check_contradiction(l, p->sys_rule[i], item);
+			if (allows(p->sys_rule[i]) && !p->bare)
+				check_powerful(l, item);
+			if (item->kids && is_learned(item->kids, &argument))
+				lint_add(l, 171, item->at, "a number for '%s' holds in one run and not in the next", argument)
+					->instead = "a condition on what the call does: flags, a family, a request";
+		}
+	if (!p->bare)
+		check_idle(l);
+}

@@ -1,0 +1,201 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# cavec lint: for each rule a profile that has the finding, one that nearly has it, and one in which it is suppressed;
+# what is reported, in every form; fixes.
+. "$(dirname "$0")/../lib.sh"
+
+# ids FILE: the numbers of the findings that are not suppressed.
+ids() { "$cavec" lint --format gcc "$1" 2>>"$work/err" | sed 's/.*\[CAVE\([0-9]*\)\]$/\1/' | sort -u | tr '\n' ' '; }
+has() { case " $(ids "$2")" in *" $1 "*) return 0 ;; esac; return 1; }
+
+# rule ID BODY NEARLY: both are bodies of profiles.
+rule() {
+	printf 'profile p {\n%s\n}\n' "$2" >"$work/has.cave"
+	printf 'profile p {\n%s\n}\n' "$3" >"$work/nearly.cave"
+	: >"$work/err"
+	if ! has "$1" "$work/has.cave"; then
+		not_ok "CAVE$1" "it is not found: $2; $(ids "$work/has.cave") $(cat "$work/err")"
+	elif has "$1" "$work/nearly.cave"; then
+		not_ok "CAVE$1" "it is found in: $3"
+	elif ! "$cavec" lint "$work/nearly.cave" >/dev/null 2>"$work/err" && [ -s "$work/err" ]; then
+		not_ok "CAVE$1" "does not compile: $3; $(cat "$work/err")"
+	else
+		ok "CAVE$1"
+	fi
+	# On the line of the finding, for a reason; without one it stays.
+	line=$("$cavec" lint --format gcc "$work/has.cave" | grep "CAVE$1\]" | head -n 1 | cut -d: -f2)
+	sed "${line}s/\$/ # cave: ignore CAVE$1 because of a test/" "$work/has.cave" >"$work/put-aside.cave"
+	if has "$1" "$work/put-aside.cave"; then not_ok "CAVE$1 is suppressed" "$(cat "$work/put-aside.cave")"
+	else ok "CAVE$1 is suppressed"; fi
+	sed "${line}s/\$/ # cave: ignore CAVE$1/" "$work/has.cave" >"$work/no-reason.cave"
+	if has "$1" "$work/no-reason.cave" && has 180 "$work/no-reason.cave"; then ok "CAVE$1 needs a reason"
+	else not_ok "CAVE$1 needs a reason" "$(ids "$work/no-reason.cave")"; fi
+}
+net() { printf 'network { %s }' "$1"; }
+a='allow tcp 10.0.0.0/24 port 443'
+
+rule 101 "$(net "allow tcp 10.0.0.1 port 443; deny 10.0.0.0/24")" "$(net "$a; deny tcp 10.0.0.1 port 443")"
+rule 102 "$(net "$a
+allow tcp 10.0.0.1 port 443")" "$(net "$a
+allow tcp 10.0.0.1 port 444")"
+rule 103 "$(net "$a; deny tcp 10.0.1.0/24 port 443")" "$(net "$a; deny tcp 10.0.0.9 port 443")"
+rule 104 'files { read "/srv"; read "/srv/a" }' 'files { read "/srv"; write "/srv/a" }'
+rule 105 'syscalls { deny mount }' 'syscalls { deny uname }'
+rule 106 'syscalls { allow acct
+deny acct }' 'syscalls { allow acct; deny uname }'
+rule 110 "$(net 'allow tcp 8.8.8.0/24 port 443')" "$(net 'allow tcp 8.8.8.0/25 port 443')"
+rule 110 "$(net 'allow tcp 2606:50c0::/40 port 443')" "$(net 'allow tcp 2606:50c0::/48 port 443')"
+rule 111 "$(net 'allow tcp 10.0.0.1 port any')" "$(net 'allow tcp 10.0.0.1 port 8000-8999')"
+rule 112 "$(net 'allow tcp 169.254.169.254 port 80')" "$(net 'allow tcp 10.0.0.1 port 80')"
+rule 113 "$(net 'allow tcp { 8.8.8.8, 10.0.0.1 } port 443')" "$(net 'allow tcp 8.8.8.8 port 443; allow tcp 10.0.0.1 port 443')"
+rule 114 "$(net 'allow udp 10.0.0.53 port 53')" "$(net 'allow udp 10.0.0.53 port 54')"
+rule 114 "$(net 'allow resolver')" "$(net 'allow netlink route')"
+rule 115 "$(net 'allow tcp 8.8.8.8 port 443')" "$(net 'allow tcp { 8.8.8.8, 2606:4700::1 } port 443')"
+rule 116 "$(net 'allow tcp 127.0.0.1 port 80')" "$(net 'allow tcp 10.0.0.1 port 80')"
+rule 117 "$(net 'allow tcp 10.0.0.0/16 port 80')" "$(net 'allow tcp 10.0.0.0/17 port 80')"
+key='credentialEnv ANTHROPIC_API_KEY'
+rule 120 "$key
+$(net 'allow tcp 192.0.2.1 port 443')" "$key
+$(net 'allow tcp { 160.79.104.0/23, 2607:6bc0::/48 } port 443')"
+rule 121 "$key" "$key; $(net 'allow tcp 160.79.104.0/23 port 443')"
+rule 130 'env { set PYTHONPATH "/srv" }' 'env { set PYTHN "/srv" }'
+rule 131 'env { pass SSH_AUTH_SOCK }' 'env { pass TERM }'
+c='childProcess { max-processes 2; execute'
+rule 140 "$c \"/usr/bin/python3.11\" }" "$c \"/usr/bin/convert\" }"
+rule 141 "files { write \"/srv\" }; $c \"/srv/tool\" }" "files { write \"/srv/out\" }; $c \"/srv/tool\" }"
+rule 142 "$c \"/usr/lib/git-core/\" }" "$c \"/usr/lib/git-core/git-log\" }"
+rule 150 'files { write workspace }' 'files { write workspace; deny workspace/.git }'
+rule 150 'files { write "/etc/cron.d" }' 'files { write "/srv/cron.d" }'
+rule 151 "files { write \"$work\" }" "files { write \"$work/below\" }"
+rule 152 'files { read "/etc" }' 'files { read "/etc/hosts" }'
+rule 160 'files { read "/run" }' 'files { read "/run/lock" }'
+rule 170 'syscalls { allow acct }' 'syscalls { allow personality(persona == 8) }'
+rule 171 'syscalls { deny read(fd == 3) }' 'syscalls { deny ioctl(request == 3) }'
+rule 171 'syscalls { deny read(count in { 512, 4096 }) }' 'syscalls { deny socket(domain == 38) }'
+rule 190 'limits { time none }' 'limits { time 5min }'
+printf 'profile p {\n network { allow tcp 10.0.0.1 port 1 } # cave: ignore CAVE110 because of a test\n}\n' >"$work/idle.cave"
+expect 'CAVE181: an idle suppression' "$(ids "$work/idle.cave")" = '181 '
+printf 'profile p {\n # cave: ignore CAVE114 because of a test\n network { allow resolver }\n}\n' >"$work/above.cave"
+expect 'a suppression that stands alone covers the next line' "$(ids "$work/above.cave")" = ''
+printf 'profile p {\n # cave: ignore CAVE114 because of a test\n\n network { allow resolver }\n}\n' >"$work/above.cave"
+expect 'and no other one' "$(ids "$work/above.cave")" = '114 181 '
+
+cat >"$work/in.cave" <<'END'
+profile p {
+    network { allow tcp 10.0.0.0/24 port 1 }
+    profile in {
+        network { allow tcp 10.0.0.1 port 1; allow tcp 10.0.0.1 port 1 }
+    }
+}
+END
+expect 'a finding in a nested profile' "$("$cavec" lint --format gcc "$work/in.cave" | grep -c 'in.cave:4:.*CAVE102')" = 1
+
+# --- the examples have the findings that they are known to have
+known() { expect "examples/$1: ${2:-nothing}" "$(ids "$top/examples/$1.cave")" = "${2:+$2 }"; }
+while read -r name numbers; do
+	known "$name" "$numbers"
+done <<'END'
+api-call
+build-site
+cluster-status 152
+commit-changes 150
+container-default
+convert-data
+database 150
+demo 116 120 150
+download-file
+fetch-service 110 114
+format-folder 150
+install-wheels 150
+lint-project
+list-fonts
+local-model 116 150
+native-addon 141 142 150
+package-registry 150
+run-java
+search-logs
+serve-folder
+share-memory
+unpack-archive 150
+END
+# What is written and executed: for that it is there.
+expect 'no other example has an error' \
+	"$("$cavec" lint --format gcc "$top"/examples/*.cave | grep ': error:' | grep -vc 'native-addon.*CAVE141')" = 0
+
+# --- the exit status
+printf 'profile p {\n network { allow resolver }\n}\n' >"$work/warning.cave"
+printf 'profile p {\n network { allow tcp 127.0.0.1 port 1 }\n}\n' >"$work/info.cave"
+printf 'profile p {\n network { allow tcp 169.254.169.254 port 1 }\n}\n' >"$work/error.cave"
+printf 'profile p { }\n' >"$work/clean.cave"
+printf 'profile p { network true }\n' >"$work/bad.cave"
+while read -r level file wanted; do
+	expect_status "$file, --fail-on $level" "$wanted" "$cavec" lint --fail-on "$level" "$work/$file.cave"
+done <<'END'
+error clean 0
+error warning 0
+error error 1
+warning info 0
+warning warning 1
+warning error 1
+info info 1
+info clean 0
+error bad 2
+END
+expect_status 'the default is error' 0 "$cavec" lint "$work/warning.cave"
+expect_status 'several files' 1 "$cavec" lint "$work/clean.cave" "$work/error.cave"
+expect_status 'no file' 2 "$cavec" lint
+expect_status 'no such file' 2 "$cavec" lint "$work/none.cave"
+
+# --- artefacts and JSON
+"$cavec" "$work/warning.cave" -o "$work/warning.bpf"
+expect 'an artefact' "$(ids "$work/warning.bpf")" = '114 '
+printf '{"schema_version":1,"network":false,"child_process":false,"credential_env":["OPENAI_API_KEY"]}' >"$work/seed.json"
+expect 'a JSON profile' "$(ids "$work/seed.json")" = '121 '
+expect 'of which no line is shown' -z "$("$cavec" lint "$work/seed.json" | grep schema_version)"
+
+# --- forms
+run "$cavec" lint "$work/warning.cave"
+expect 'text: place, severity, number' -n "$(grep "warning.cave:2:12: warning: .*\[CAVE114\]" "$work/out")"
+expect 'text: what to write instead' -n "$(grep 'instead: addresses in place of names' "$work/out")"
+run "$cavec" lint --format github "$work/warning.cave"
+expect 'GitHub' -n "$(grep '^::warning file=.*warning.cave,line=2,col=12,title=CAVE114 name-channel::' "$work/out")"
+printf 'profile p {\n network {\n  allow tcp 10.0.0.0/24 port 1\n  allow tcp 10.0.0.1 port 1\n }\n}\n' >"$work/twice.cave"
+printf '%s\n' 'profile p {' ' network { allow resolver } # cave: ignore CAVE114 because of a test' '}' >"$work/aside.cave"
+run "$cavec" lint --format json "$work/twice.cave" "$work/aside.cave"
+expect 'JSON' "$("$python" -c 'import json, sys
+for f in json.load(open(sys.argv[1])): print(f["id"], f["line"], f["other"] and f["other"]["line"], f["suppressed"])' \
+	"$work/out" | tr '\n' ';')" = 'CAVE102 4 3 None;CAVE114 2 None of a test;'
+run "$cavec" lint --format sarif "$work/twice.cave" "$work/aside.cave"
+expect 'SARIF' "$("$python" "$top/tests/tools/sarif.py" "$work/out")" = \
+	'CAVE102 warning 4 fix; CAVE114 warning 2 suppressed: of a test'
+
+# --- fixes
+cp "$work/twice.cave" "$work/fixed.cave"
+expect_status '--fix' 0 "$cavec" lint --fix "$work/fixed.cave"
+expect 'the line is gone' "$(sed -n 4p "$work/fixed.cave")" = ' }'
+expect_output 'and the reach is what it was' 'equal reach' "$cavec" diff "$work/twice.cave" "$work/fixed.cave"
+expect 'nothing is left to fix' "$(ids "$work/fixed.cave")" = ''
+cat >"$work/many.cave" <<'END'
+profile p {
+    network {
+        allow tcp 10.0.0.0/24 port 1  # stays
+        allow tcp 10.0.0.1 port 1; allow tcp 10.0.0.2 port 1
+        allow tcp 10.0.0.0/24 port 1
+        allow udp 10.0.0.1 port 9; deny udp 10.0.0.0/24 port 9
+        deny tcp 10.9.0.0/24 port 5
+    }
+    syscalls { deny mount; deny uname }
+}
+END
+cp "$work/many.cave" "$work/fixed.cave"
+expect_status '--fix of many' 0 "$cavec" lint --fix "$work/fixed.cave"
+expect_output 'many fixes keep the reach' 'equal reach' "$cavec" diff "$work/many.cave" "$work/fixed.cave"
+expect 'and are made' "$(grep -c -e 10.0.0.1 -e 10.0.0.2 -e 10.9 -e mount "$work/fixed.cave")" = 0
+expect 'what is needed stays' "$(grep -c -e 'stays' -e 'deny uname' "$work/fixed.cave")" = 2
+
+# --- every rule is documented
+"$cavec" lint --format sarif "$work/clean.cave" >"$work/out"
+undocumented=$("$python" -c 'import json, sys
+for r in json.load(open(sys.argv[1]))["runs"][0]["tool"]["driver"]["rules"]: print("| %s `%s` |" % (r["id"], r["name"]))' \
+	"$work/out" | while read -r row; do grep -qF "$row" "$top/docs/review.md" || echo "$row"; done)
+expect 'every rule is documented' -z "$undocumented"
