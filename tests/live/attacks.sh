@@ -27,6 +27,7 @@ group=$hierarchy/cave-attacks-$$
 pins=/sys/fs/bpf/cave-attacks-$$
 cleanup() {
 	rm -rf "$pins"
+	within "$caverun" --forget --all 2>/dev/null
 	rmdir "$group" 2>/dev/null
 }
 mkdir "$group"
