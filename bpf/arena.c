@@ -33,6 +33,11 @@ static struct arena_block *new_block(size_t size)
 	return b;
 }
 
+static size_t rounded(size_t size)
+{
+	return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
 	struct arena_block *b = a->head;
@@ -40,7 +45,7 @@ void *arena_alloc(struct arena *a, size_t size)
 
 	if (size > SIZE_MAX / 2)
 		out_of_memory();
-	size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	size = rounded(size);
 	if (!b || b->size - b->used < size) {
 		b = new_block(size > BLOCK_SIZE ? size : BLOCK_SIZE);
 		b->next = a->head;
@@ -58,17 +63,34 @@ void *arena_array(struct arena *a, size_t n, size_t size)
 	return arena_alloc(a, n * size);
 }
 
+void *arena_extend(struct arena *a, void *p, size_t used, size_t size, size_t bigger)
+{
+	struct arena_block *b = a->head;
+	void *copy;
+
+	/* The last thing in its block grows where it is. */
+	if (p && size <= bigger && bigger <= SIZE_MAX / 2 &&
+	    (unsigned char *)p + rounded(size) == b->bytes + b->used &&
+	    rounded(bigger) - rounded(size) <= b->size - b->used) {
+		b->used += rounded(bigger) - rounded(size);
+		return p;
+	}
+	copy = arena_alloc(a, bigger);
+	if (used)
+		memcpy(copy, p, used);
+	return copy;
+}
+
 void *arena_grow(struct arena *a, void *array, size_t n, size_t *cap, size_t size)
 {
-	void *bigger;
+	size_t before = *cap;
 
-	if (n < *cap)
+	if (n < before)
 		return array;
-	*cap = *cap ? *cap * 2 : 8;
-	bigger = arena_array(a, *cap, size);
-	if (n)
-		memcpy(bigger, array, n * size);
-	return bigger;
+	*cap = before ? before * 2 : 8;
+	if (size && *cap > SIZE_MAX / 2 / size)
+		out_of_memory();
+	return arena_extend(a, array, n * size, before * size, *cap * size);
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)

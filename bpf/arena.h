@@ -24,6 +24,12 @@ void *arena_array(struct arena *a, size_t n, size_t size);
 #define ARENA_ARRAY(a, n, type) ((type *)arena_array((a), (n), sizeof(type)))
 
 /*
+ * `p` of `size` bytes, the first `used` of which matter, as `bigger` bytes: where it is if it was allocated last and
+ * there is room behind it, else a copy.  What is added is zero.  `p` may be NULL, with 0 bytes.
+ */
+void *arena_extend(struct arena *a, void *p, size_t used, size_t size, size_t bigger);
+
+/*
  * Makes room for one more element in an arena array that holds `n` of capacity `*cap`, moving it if need be,
  * and returns the array.  ARENA_PUSH counts the new element in and is a pointer to it.
  */

@@ -20,11 +20,8 @@ static inline void buffer_reserve(struct buffer *b, size_t n)
 {
 	if (b->cap - b->n < n) {
 		size_t cap = b->cap * 2 > b->n + n ? b->cap * 2 : b->n + n + 256;
-		char *bigger = arena_alloc(b->arena, cap);
 
-		if (b->n)
-			memcpy(bigger, b->data, b->n);
-		b->data = bigger;
+		b->data = arena_extend(b->arena, b->data, b->n, b->cap, cap);
 		b->cap = cap;
 	}
 }
