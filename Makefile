@@ -40,7 +40,7 @@ endif
 
 CONFORMANCE := $(B)/conformance.bpf $(B)/conformance-egress.bpf
 
-all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-probe $(B)/cave-check $(CONFORMANCE) $(B)/libcave.a $(B)/libcave.so
+all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-probe $(B)/cave-check $(B)/cave-report $(CONFORMANCE) $(B)/libcave.a $(B)/libcave.so
 
 # --- the compiler --------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ $(B)/%.o: %.c | $(GEN)
 
 RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c bpf/cbpf.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
-CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/become.c runtime/ending.c runtime/message.c runtime/options.c runtime/wait.c
+CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/become.c runtime/ending.c runtime/onlooker.c runtime/message.c runtime/options.c runtime/wait.c
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
 SONAME := libcave.so.0
 LOAD_SRC := $(wildcard runtime/load_*.c)
@@ -183,6 +183,13 @@ $(B)/libcave.so: $(B)/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
 
 $(B)/cave-load: $(LOAD_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ -lbpf -lelf -lz
+
+# What was refused, and why: beside caverun where that is asked for.
+REFUSED_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/refused/*.c)) $(B)/runtime/json.o \
+	$(patsubst %,$(B)/bpf/%.o,artefact artefact_maps sha256 limits)
+$(B)/cave-report: $(REFUSED_OBJ)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ -lbpf -lelf -lz
 
@@ -291,7 +298,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cave $(DESTDIR)$(PREFIX)/include/cave \
 		$(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(B)/cavec $(B)/caverun $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(B)/cave-load $(B)/cave-probe $(B)/cave-check $(DESTDIR)$(PREFIX)/libexec/cave
+	install -m 755 $(B)/cave-load $(B)/cave-probe $(B)/cave-check $(B)/cave-report $(DESTDIR)$(PREFIX)/libexec/cave
 	install -m 644 $(CONFORMANCE) $(DESTDIR)$(PREFIX)/libexec/cave
 	install -m 644 include/cave/*.h $(DESTDIR)$(PREFIX)/include/cave
 	install -m 644 include/cave.h $(DESTDIR)$(PREFIX)/include

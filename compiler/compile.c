@@ -21,6 +21,7 @@
 #include "compiler/manifest.h"
 #include "compiler/nested.h"
 #include "compiler/object.h"
+#include "compiler/rules_section.h"
 #include "compiler/operator.h"
 #include "compiler/output.h"
 #include "compiler/parse.h"
@@ -183,6 +184,7 @@ static const char *assemble(struct compile *c, const struct nested_profiles *nes
 		.nested = nested,
 		.manifest = { .arena = &c->arena },
 		.policy = { .arena = &c->arena },
+		.rules = { .arena = &c->arena },
 	};
 	struct artefact_error error;
 	struct artefact *view = arena_alloc(&c->arena, sizeof *view);
@@ -195,6 +197,8 @@ static const char *assemble(struct compile *c, const struct nested_profiles *nes
 			   ARTEFACT_MANIFEST_MAX);
 		return NULL;
 	}
+	if (parts.hook)
+		rules_write(&c->sources, &c->policy, &parts.rules);
 	object_write(&c->arena, &parts, out);
 	if (!artefact_open(out->data, out->n, view, &error))
 		return arena_printf(&c->arena, "the artefact does not pass its own check: %s", error.text);

@@ -344,6 +344,8 @@ void object_write(struct arena *a, const struct object_parts *parts, struct buff
 	add_programs(l, parts);
 	add_filters(l, parts);
 	add_lines(l, parts);
+	if (parts->rules.n)
+		add(l, "cave.rules", SHT_PROGBITS, parts->rules.data, parts->rules.n);
 	add(l, "cave.policy", SHT_PROGBITS, parts->policy.data, parts->policy.n);
 	add(l, "cave.manifest", SHT_PROGBITS, parts->manifest.data, parts->manifest.n);
 	for (size_t i = 0; parts->nested && i < parts->nested->n; i++)

@@ -15,6 +15,7 @@ struct object_parts {
 	const struct filter_program *filter; /* one for each architecture of bpf/artefact.h */
 	const struct nested_profiles *nested; /* or NULL */
 	struct buffer manifest, policy;
+	struct buffer rules; /* empty where no network is granted */
 };
 
 /* Writes the whole file to *out, which is empty. */

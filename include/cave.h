@@ -125,6 +125,8 @@ struct cave_options {
 
 enum {
 	CAVE_PREPARE_ONCE = 1u << 0, /* one tool is started: nothing is kept that only later ones would use */
+	/* The network programs are loaded for this one alone and removed with it: what they count is of its tools. */
+	CAVE_PREPARE_OWN = 1u << 1,
 };
 
 /*
@@ -145,6 +147,7 @@ CAVE_API enum cave_code cave_prepare(struct cave_policy *policy, const struct ca
 CAVE_API void cave_prepared_free(struct cave_prepared *prepared);
 
 /* The path of the `i`th script whose #! line leads to what is executed, from 0; NULL where there is none. */
+CAVE_API int cave_prepared_group(const struct cave_prepared *prepared);
 CAVE_API const char *cave_prepared_script(const struct cave_prepared *prepared, size_t i);
 
 /* --- starting ------------------------------------------------------------------------------------- */

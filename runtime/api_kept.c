@@ -41,7 +41,7 @@ static bool keep(void *of, struct refusal *r)
 	helper.path = k->options.loader;
 	helper.tmpdir = k->options.tmpdir;
 	sigemptyset(&helper.mask);
-	return kept_acquire(&k->memory, &k->plan.artefact, &helper, &k->kept, r) && kept_verify(&k->kept, r);
+	return kept_acquire(&k->memory, &k->plan.artefact, &helper, false, &k->kept, r) && kept_verify(&k->kept, r);
 }
 
 enum cave_code cave_keep(struct cave_policy *policy, const struct cave_options *options, struct cave_error *error)

@@ -80,7 +80,7 @@ static bool find_kept(struct cave_prepared *p, struct refusal *r)
 	if (!(p->plan.artefact.requires & CAVE_REQUIRE_EGRESS))
 		return true;
 	sigemptyset(&helper.mask);
-	return kept_acquire(&p->memory, &p->plan.artefact, &helper, &p->kept, r);
+	return kept_acquire(&p->memory, &p->plan.artefact, &helper, p->options.flags & CAVE_PREPARE_OWN, &p->kept, r);
 }
 
 static bool prepare(void *of, struct refusal *r)
@@ -142,6 +142,11 @@ void cave_prepared_free(struct cave_prepared *prepared)
 	kept_release(&prepared->kept);
 	records_close(&prepared->records);
 	api_free(prepared);
+}
+
+int cave_prepared_group(const struct cave_prepared *prepared)
+{
+	return prepared->kept.group.fd;
 }
 
 const char *cave_prepared_script(const struct cave_prepared *prepared, size_t i)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,8 +31,17 @@ static void close_group(struct kept *k)
 	k->group.fd = -1;
 }
 
+/* Held alone: nobody uses it, and who opened it meanwhile will find it gone. */
+static bool remove_locked(int parent, const char *name, int fd)
+{
+	cgroup_sweep(fd);
+	return !unlinkat(parent, name, AT_REMOVEDIR) || errno == ENOENT;
+}
+
 void kept_release(struct kept *k)
 {
+	if (k->alone && k->group.fd >= 0 && !flock(k->group.fd, LOCK_EX | LOCK_NB))
+		remove_locked(k->own.fd, k->group.name, k->group.fd);
 	close_group(k);
 	if (k->own.fd >= 0)
 		close(k->own.fd);
@@ -46,10 +56,11 @@ static bool is_kept_name(const char *name)
 	       !name[n + NAME_DIGITS];
 }
 
-/* The programs differ with the host's name servers, and so must the name. */
-static const char *name_of(struct memory *m, const struct artefact *a, const struct egress_servers *servers)
+/* The programs differ with the host's name servers, and so must the name; `salt` makes it one that nobody else has. */
+static const char *name_of(struct memory *m, const struct artefact *a, const struct egress_servers *servers,
+			   const uint64_t salt[2])
 {
-	uint8_t digest[SHA256_SIZE], bytes[CAVE_DIGEST_SIZE + CAVE_RESOLVERS * 5 * sizeof(uint32_t)];
+	uint8_t digest[SHA256_SIZE], bytes[CAVE_DIGEST_SIZE + CAVE_RESOLVERS * 5 * sizeof(uint32_t) + 2 * sizeof *salt];
 	char digits[NAME_DIGITS + 1];
 	size_t n = CAVE_DIGEST_SIZE;
 
@@ -61,8 +72,12 @@ static const char *name_of(struct memory *m, const struct artefact *a, const str
 		memcpy(bytes + n, word, sizeof word);
 		n += sizeof word;
 	}
+	if (salt) {
+		memcpy(bytes + n, salt, 2 * sizeof *salt);
+		n += 2 * sizeof *salt;
+	}
 	memcpy(digest, bytes, sizeof digest);
-	if (servers->n)
+	if (n > CAVE_DIGEST_SIZE)
 		sha256(bytes, n, digest);
 	for (size_t i = 0; i < NAME_BYTES; i++) {
 		digits[2 * i] = "0123456789abcdef"[digest[i] >> 4];
@@ -79,13 +94,6 @@ static uint64_t age_s(const struct stat *st)
 	time_t now = time(NULL);
 
 	return now > st->st_mtime ? (uint64_t)(now - st->st_mtime) : 0;
-}
-
-/* Held alone: nobody uses it, and who opened it meanwhile will find it gone. */
-static bool remove_locked(int parent, const char *name, int fd)
-{
-	cgroup_sweep(fd);
-	return !unlinkat(parent, name, AT_REMOVEDIR) || errno == ENOENT;
 }
 
 static int open_group(int parent, const char *name)
@@ -234,17 +242,21 @@ static bool seek(struct memory *m, const struct artefact *a, const struct egress
 	return memcmp(k->record.identity, a->identity, CAVE_DIGEST_SIZE) == 0 || tampered(k, "its record", r);
 }
 
-bool kept_acquire(struct memory *m, const struct artefact *a, const struct egress_helper *helper, struct kept *out,
-		  struct refusal *r)
+bool kept_acquire(struct memory *m, const struct artefact *a, const struct egress_helper *helper, bool alone,
+		  struct kept *out, struct refusal *r)
 {
 	struct egress_servers servers;
+	uint64_t salt[2];
 	bool again = true;
 
 	kept_init(out);
 	if (!egress_check_privileges(r) || !egress_servers_read(a, &servers, r) || !cgroup_own(m, &out->own, r))
 		return false;
+	if (alone && getrandom(salt, sizeof salt, 0) != sizeof salt)
+		return refuse_errno(r, CAVE_FAILED, errno, "getrandom");
+	out->alone = alone;
 	out->group.parent = out->own.fd;
-	out->group.name = name_of(m, a, &servers);
+	out->group.name = name_of(m, a, &servers, alone ? salt : NULL);
 	out->group.path = memory_printf(m, "%s/%s", out->own.path, out->group.name);
 	for (unsigned tries = 0; again && tries < TRIES; tries++) {
 		close_group(out);

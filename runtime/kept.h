@@ -22,6 +22,7 @@ struct kept {
 	struct cgroup own; /* the caller's; fd is -1 where nothing is kept */
 	struct cgroup group;
 	struct kept_record record;
+	bool alone; /* nobody else finds it, and it is removed at the end */
 };
 
 /* So that kept_release() does nothing. */
@@ -29,11 +30,12 @@ void kept_init(struct kept *k);
 
 /*
  * Finds the policy's group, or makes it and has its programs loaded; on the way removes groups that nobody has used for
- * KEPT_UNUSED_S.  *out is in use until kept_release(), which is also right after a failure, or where memory ran out.
+ * KEPT_UNUSED_S.  With `alone` it makes one that nobody else uses, and that is removed at the end.
+ * *out is in use until kept_release(), which is also right after a failure, or where memory ran out.
  * Refuses with CAVE_NETWORK_UNAVAILABLE.
  */
-bool kept_acquire(struct memory *m, const struct artefact *a, const struct egress_helper *helper, struct kept *out,
-		  struct refusal *r);
+bool kept_acquire(struct memory *m, const struct artefact *a, const struct egress_helper *helper, bool alone,
+		  struct kept *out, struct refusal *r);
 
 /*
  * Asks the kernel whether the group still is what it was made to be: the same owner and mode, not frozen, exactly the

@@ -12,6 +12,7 @@
 #include "runtime/ending.h"
 #include "runtime/main_kept.h"
 #include "runtime/message.h"
+#include "runtime/onlooker.h"
 #include "runtime/options.h"
 #include "runtime/wait.h"
 
@@ -55,7 +56,7 @@ static enum cave_code prepare(const struct options *o, struct cave_policy *polic
 		.script = o->script,	.workspace = o->workspace, .tmpdir = getenv("TMPDIR"),
 		.directory = o->chdir,	.user = o->user,	   .config = o->config,
 		.home = getenv("HOME"), .folders = o->folder,	   .nfolders = o->nfolders,
-		.flags = CAVE_PREPARE_ONCE,
+		.flags = CAVE_PREPARE_ONCE | (o->report || o->log ? CAVE_PREPARE_OWN : 0),
 		.record = o->record,
 	};
 
@@ -127,9 +128,31 @@ static int refused_early(const struct refusal *r, struct ending *e)
 	return refused(&e->error, e);
 }
 
+/* With --report or --log a helper looks on. */
+static enum cave_code run_watched(const struct options *o, struct cave_prepared *prepared, int log,
+				  const sigset_t *mask, int signals, struct ending *e)
+{
+	struct onlooker onlooker;
+	struct refusal r;
+	enum cave_code code;
+
+	if (onlooker_begin(o, cave_prepared_group(prepared), log, &onlooker, &r)) {
+		code = run(o, prepared, mask, signals, e);
+		onlooker_end(&onlooker);
+	} else {
+		e->error = (struct cave_error){ .code = r.code, .status = r.status, .error = r.error };
+		memcpy(e->error.text, r.text, sizeof e->error.text);
+		code = r.code;
+	}
+	/* Its programs are nobody else's. */
+	if (o->report || o->log)
+		cave_prepared_free(prepared);
+	return code;
+}
+
 /* From the policy to the end of the tool. */
 static enum cave_code run_policy(const struct options *o, struct cave_policy **policy, struct cave_prepared **prepared,
-				 const sigset_t *mask, int signals, struct ending *e)
+				 int log, const sigset_t *mask, int signals, struct ending *e)
 {
 	enum cave_code code;
 
@@ -143,7 +166,7 @@ static enum cave_code run_policy(const struct options *o, struct cave_policy **p
 	e->policy = *policy;
 	e->step = "start";
 	code = prepare(o, *policy, prepared, &e->error);
-	return code ? code : run(o, *prepared, mask, signals, e);
+	return code ? code : run_watched(o, *prepared, log, mask, signals, e);
 }
 
 static int run_tool(const struct options *o, struct ending *e)
@@ -152,14 +175,14 @@ static int run_tool(const struct options *o, struct ending *e)
 	struct cave_prepared *prepared = NULL;
 	struct refusal r;
 	sigset_t mask;
-	int signals;
+	int signals, log;
 
 	e->step = "descriptors";
 	/* Signals before anything is made that would have to be removed. */
-	if (!fill_descriptors(o, &r) || !wait_prepare(&mask, &signals, &r))
+	if (!fill_descriptors(o, &r) || !onlooker_open_log(o, &log, &r) || !wait_prepare(&mask, &signals, &r))
 		return refused_early(&r, e);
 	/* What the library still holds goes with the process, and sooner. */
-	if (run_policy(o, &policy, &prepared, &mask, signals, e))
+	if (run_policy(o, &policy, &prepared, log, &mask, signals, e))
 		return refused(&e->error, e);
 	ending_write(e, wait_status_number(e->status));
 	return wait_status(e->status);

@@ -27,6 +27,8 @@ static const char help[] =
 	"  --trace           say on standard error what is refused of system calls and of files, as it\n"
 	"                    happens: slower\n"
 	"  --record FILE     append one line of JSON to FILE for each start and each end\n"
+	"  --report          print at the end which destinations were refused, and by which line\n"
+	"  --log FILE        append a line of JSON to FILE for each refusal, as it happens\n"
 	"  --config PATH     the operator's rules, a file or a folder, in place of /etc/cave\n"
 	"  --prepare         load the network programs of POLICY, and start nothing\n"
 	"  --list            show the policies whose network programs are kept loaded here\n"
@@ -49,8 +51,7 @@ static const char help[] =
 static const char version[] = "caverun " CAVE_VERSION "\n";
 
 /* Known to a later version: refused by name, so that nobody takes them for accepted. */
-static const char *const later[] = { "--log",
-				     "--report", "--capabilities" };
+static const char *const later[] = { "--capabilities" };
 
 static bool usage(struct refusal *r, const char *what, const char *which)
 {
@@ -164,6 +165,8 @@ static bool check(const struct options *o, char **rest, struct refusal *r)
 	for (size_t i = 0; o->status_fd && i < o->nkeep; i++)
 		if (o->keep[i] == atoi(o->status_fd))
 			return usage(r, "the tool may not have the descriptor of --status-fd: --keep-fd ", o->status_fd);
+	if ((o->report || o->log) && o->action != ACTION_RUN)
+		return usage(r, "--report and --log go with a PROGRAM", "");
 	if (o->action == ACTION_RUN)
 		return o->policy ? (rest && *rest && **rest) || usage(r, "no -- PROGRAM given", "") :
 				   usage(r, "no POLICY given", "");
@@ -183,7 +186,7 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 	} values[] = { { "--profile", &o->profile }, { "--script", &o->script }, { "--workspace", &o->workspace },
 		       { "--chdir", &o->chdir },   { "--user", &o->user },
 		       { "--config", &o->config }, { "--format", &o->format }, { "--status-fd", &o->status_fd },
-		       { "--record", &o->record },
+		       { "--record", &o->record }, { "--log", &o->log },
 		       { "--keep-fd", NULL },
 		       { "--folder", NULL } };
 	char *value = NULL;
@@ -194,6 +197,10 @@ static bool option(struct options *o, int argc, char **argv, int *i, struct refu
 	}
 	if (!strcmp(argv[*i], "--version")) {
 		o->information = version;
+		return true;
+	}
+	if (!strcmp(argv[*i], "--report")) {
+		o->report = true;
 		return true;
 	}
 	if (action(o, argv[*i]))

@@ -25,6 +25,8 @@ struct options {
 	size_t nfolders;
 	char **argv; /* PROGRAM and its arguments, NULL at the end */
 	const char *format; /* of the answer of --doctor and --conformance: "text" or "json"; NULL: the usual */
+	const char *log; /* a line for each refusal of the network's policy is appended to it */
+	bool report; /* they are printed at the end */
 	const char *information; /* --help or --version: the text to print, and nothing else to do */
 };
 

@@ -3,10 +3,10 @@
 # Profiles that mean the same have the same identity and the same programs; profiles that do not, do not.
 . "$(dirname "$0")/../lib.sh"
 
-# All sections but those that hold positions and lines of the source.
+# All sections but those that hold positions, lines and rules of the source.
 digest() {
 	"$python" "$top/tests/tools/sections.py" "$1" |
-		grep -Ev '^(cave.lines|cave.seccomp.*lines|cave.digest|\.BTF|\.BTF\.ext|\.strtab|\.shstrtab|\.symtab) '
+		grep -Ev '^(cave.lines|cave.rules|cave.seccomp.*lines|cave.digest|\.BTF|\.BTF\.ext|\.strtab|\.shstrtab|\.symtab) '
 }
 
 both() {

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "compiler/rules_section.h"
+
+#include <string.h>
+
+#include "cave/artefact.h"
+
+struct section {
+	const struct sources *sources;
+	struct buffer rows, names;
+	const char *last; /* the file whose name was written last */
+	uint32_t last_at;
+	size_t n;
+};
+
+static uint32_t name_of(struct section *s, const char *file)
+{
+	if (s->last && !strcmp(s->last, file))
+		return s->last_at;
+	s->last = file;
+	s->last_at = (uint32_t)s->names.n;
+	buffer_add(&s->names, file, strlen(file) + 1);
+	return s->last_at;
+}
+
+static void put_words(uint32_t word[4], struct net_addr a)
+{
+	word[0] = (uint32_t)(a.hi >> 32);
+	word[1] = (uint32_t)a.hi;
+	word[2] = (uint32_t)(a.lo >> 32);
+	word[3] = (uint32_t)a.lo;
+}
+
+static void put_row(struct section *s, struct cave_rule row, line_id line)
+{
+	if (s->n++ >= CAVE_RULES_MAX)
+		return;
+	row.line = s->sources->line[line].number;
+	row.file = name_of(s, s->sources->line[line].file);
+	buffer_add(&s->rows, &row, sizeof row);
+}
+
+static void put_ports(struct section *s, struct cave_rule row, const struct net_rule *r)
+{
+	for (size_t i = 0; i < r->nports; i++) {
+		row.port_lo = r->port[i].lo;
+		row.port_hi = r->port[i].hi;
+		put_row(s, row, r->line);
+	}
+	if (!r->nports) {
+		row.port_hi = UINT16_MAX;
+		put_row(s, row, r->line);
+	}
+}
+
+/* A denial without a protocol, or without an address, is of all. */
+static void put_rule(struct section *s, enum cave_rule_verb verb, const struct net_rule *r)
+{
+	struct cave_rule row = { .verb = verb };
+
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		if (r->proto[proto] || (!r->proto[NET_TCP] && !r->proto[NET_UDP]))
+			row.protocols |= (uint8_t)(1 << proto);
+	for (size_t i = 0; i < r->nto; i++) {
+		row.six = r->to[i].family == NET_V6;
+		put_words(row.lo, r->to[i].lo);
+		put_words(row.hi, r->to[i].hi);
+		put_ports(s, row, r);
+	}
+	for (int six = 0; !r->nto && six < 2; six++) {
+		row.six = (uint8_t)six;
+		memset(row.lo, 0, sizeof row.lo);
+		memset(row.hi, 0xff, sizeof row.hi);
+		put_ports(s, row, r);
+	}
+}
+
+void rules_write(const struct sources *sources, const struct policy *p, struct buffer *out)
+{
+	struct section s = { .sources = sources, .rows = { .arena = out->arena }, .names = { .arena = out->arena } };
+	uint64_t n;
+
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		put_rule(&s, p->net_rule[i].allow ? CAVE_RULE_ALLOW : CAVE_RULE_DENY, &p->net_rule[i]);
+	for (size_t i = 0; i < p->nlistens; i++)
+		put_rule(&s, CAVE_RULE_LISTEN, &p->listen[i]);
+	n = s.rows.n / sizeof(struct cave_rule);
+	buffer_add(out, &n, sizeof n);
+	buffer_add(out, s.rows.data, s.rows.n);
+	buffer_add(out, s.names.data, s.names.n);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* --report and --log: a helper that reads what the programs of a run have refused (runtime/refused/main.c). */
+#ifndef CAVE_RUNTIME_ONLOOKER_H
+#define CAVE_RUNTIME_ONLOOKER_H
+
+#include <sys/types.h>
+
+#include "runtime/options.h"
+#include "runtime/report.h"
+
+struct onlooker {
+	pid_t helper; /* 0: none */
+	int socket;
+};
+
+/* Opens the file of --log, to be appended to; -1 where none is asked for.  Before anything else is made. */
+bool onlooker_open_log(const struct options *o, int *log, struct refusal *r);
+
+/*
+ * Starts the helper for the programs of a control group, -1 if the policy has none.  A refusal if it cannot do what is
+ * asked for.  `log` is closed.
+ */
+bool onlooker_begin(const struct options *o, int group, int log, struct onlooker *out, struct refusal *r);
+
+/* Lets it print the report, and waits for it. */
+void onlooker_end(struct onlooker *d);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cave-report POLICY PROFILE REPORT: started by caverun beside the tool (runtime/onlooker.c).
+ *
+ * Descriptors: 3 is the control group whose programs count, 4 a socket to caverun, 5 the log if there is one.  Answers
+ * "ok" on the socket, or why not; then, with a log, looks every tenth of a second at what is new.  When caverun closes
+ * the socket, or is gone, it looks once more, prints the report if REPORT is 1, and ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/refused/refused.h"
+#include "runtime/refused/protocol.h"
+
+enum { POLL_MS = 100, LINES_MAX = 100 };
+
+struct run {
+	struct artefact outer, nested; /* the file's, and the profile's that was chosen in it */
+	struct rules rules;
+	struct counts counts;
+	struct denied *seen; /* as of the last look */
+	long nseen;
+	uint64_t lost;
+	bool log_failed;
+};
+
+__attribute__((noreturn)) static void fail(int error, const char *what)
+{
+	char text[DENIALS_ANSWER_MAX];
+	int n = snprintf(text, sizeof text, error ? "%s: %s" : "%s", what, strerror(error));
+
+	if (write(DENIALS_SOCKET, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1) < 0)
+		_exit(2);
+	_exit(1);
+}
+
+static void *read_policy(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	size_t n = 0;
+	char *data;
+
+	if (fd < 0 || fstat(fd, &st))
+		fail(errno, "the policy");
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > (off_t)CAVE_ARTEFACT_MAX)
+		fail(0, "the policy is no regular file, or too large");
+	data = malloc((size_t)st.st_size);
+	while (data && n < (size_t)st.st_size) {
+		ssize_t got = read(fd, data + n, (size_t)st.st_size - n);
+
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+	}
+	close(fd);
+	*size = n;
+	return data;
+}
+
+static void open_policy(struct run *r, const char *path, const char *profile)
+{
+	struct artefact_error error;
+	size_t size;
+	void *data = read_policy(path, &size);
+
+	if (!data || !artefact_open(data, size, &r->outer, &error) ||
+	    (*profile && !artefact_nested(&r->outer, profile, &r->nested, &error)))
+		fail(0, "the policy cannot be read again");
+	rules_open(*profile ? &r->nested : &r->outer, &r->rules);
+}
+
+/* --- the log -------------------------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void log_one(struct run *r, const struct denied *d)
+{
+	char line[SAY_MAX];
+	size_t n = say_json(&r->rules, d, now_ms(), line);
+
+	if (n && write(DENIALS_LOG, line, n) == (ssize_t)n)
+		return;
+	if (!r->log_failed)
+		fprintf(stderr, "caverun: a refusal could not be logged: %s\n", strerror(errno));
+	r->log_failed = true;
+}
+
+/* Both are sorted, and nothing is ever taken out of the map. */
+static void log_new(struct run *r, const struct denied *now, long n)
+{
+	long old = 0;
+
+	for (long i = 0; i < n; i++) {
+		struct denied d = now[i];
+
+		while (old < r->nseen && denied_order(&r->seen[old], &d) < 0)
+			old++;
+		if (old < r->nseen && !denied_order(&r->seen[old], &d))
+			d.count -= r->seen[old].count;
+		if (d.count)
+			log_one(r, &d);
+	}
+}
+
+static void look(struct run *r, bool log)
+{
+	struct denied *now = NULL;
+	long n = counts_read(&r->counts, &now, &r->lost);
+
+	if (n < 0)
+		return;
+	if (log)
+		log_new(r, now, n);
+	free(r->seen);
+	r->seen = now;
+	r->nseen = n;
+}
+
+/* --- the report ----------------------------------------------------------- */
+
+static void report(const struct run *r)
+{
+	unsigned long long probes = 0;
+	char text[SAY_MAX];
+	long shown = 0;
+
+	for (long i = 0; i < r->nseen; i++) {
+		if (say_is_probe(&r->rules, &r->seen[i])) {
+			probes += r->seen[i].count;
+		} else if (shown++ < LINES_MAX) {
+			say_text(&r->rules, &r->seen[i], text);
+			fprintf(stderr, "caverun: %s\n", text);
+		}
+	}
+	if (shown > LINES_MAX)
+		fprintf(stderr, "caverun: and %ld more destinations\n", shown - LINES_MAX);
+	if (probes)
+		fprintf(stderr, "caverun: %llu address probe%s, harmless\n", probes, probes == 1 ? "" : "s");
+	if (r->lost)
+		fprintf(stderr, "caverun: %llu more refusals, which there was no room to tell apart\n",
+			(unsigned long long)r->lost);
+	if (!shown && !probes && !r->lost)
+		fprintf(stderr, "caverun: nothing was refused by the network's policy\n");
+}
+
+int main(int argc, char **argv)
+{
+	struct run r = { .nseen = 0 };
+	struct pollfd end = { .fd = DENIALS_SOCKET, .events = POLLIN };
+	bool log;
+	int error;
+
+	if (argc != 4)
+		fail(0, "cave-report is started by caverun");
+	log = fcntl(DENIALS_LOG, F_GETFD) >= 0;
+	signal(SIGPIPE, SIG_IGN);
+	open_policy(&r, argv[1], argv[2]);
+	error = counts_open(DENIALS_GROUP, &r.counts);
+	if (error)
+		fail(error, "the counts of the policy's programs");
+	close(DENIALS_GROUP);
+	if (write(DENIALS_SOCKET, DENIALS_OK, strlen(DENIALS_OK)) < 0)
+		return 1;
+	while (poll(&end, 1, log ? POLL_MS : -1) <= 0)
+		if (log)
+			look(&r, true);
+	look(&r, log);
+	if (*argv[3] == '1')
+		report(&r);
+	return 0;
+}

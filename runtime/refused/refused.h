@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* cave-report: what the egress programs of a run have refused, and why.  What its parts share. */
+#ifndef CAVE_RUNTIME_REFUSED_H
+#define CAVE_RUNTIME_REFUSED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/artefact.h"
+
+/* --- rules.c -------------------------------------------------------------- */
+
+/* The rules of the section cave.rules, which anybody may have written. */
+struct rules {
+	const struct cave_rule *rule;
+	size_t n;
+	const char *names;
+	size_t names_size;
+};
+
+/* None where there is no section, or it does not read as one. */
+void rules_open(const struct artefact *a, struct rules *out);
+
+/* The name of the rule's file. */
+const char *rules_file(const struct rules *r, const struct cave_rule *rule);
+
+enum reason {
+	REASON_NONE, /* no rule is near */
+	REASON_DENIED, /* by the rule */
+	REASON_PORT, /* the rule grants another port of the address */
+	REASON_ADDRESS, /* the rule grants the port, of another address */
+	REASON_PROTOCOL, /* the rule grants it by the other protocol */
+	REASON_FAMILY, /* no rule names an address of its family */
+};
+
+struct verdict {
+	enum reason reason;
+	const struct cave_rule *rule; /* NULL for NONE and FAMILY */
+};
+
+/* Which rule decided, or which grant is nearest. */
+struct verdict rules_explain(const struct rules *r, const struct cave_denial *d);
+
+/* Whether a rule grants TCP to the same address and port: then a datagram socket was connected to try the route. */
+bool rules_grant_tcp(const struct rules *r, const struct cave_denial *d);
+
+/* --- counts.c ------------------------------------------------------------- */
+
+struct denied {
+	struct cave_denial what;
+	uint64_t count;
+};
+
+/* The maps of the programs that are attached to a control group. */
+struct counts {
+	int denials, uncounted; /* -1: there is none */
+};
+
+/* An errno. */
+int counts_open(int group, struct counts *out);
+
+/* The order in which they are read, as for qsort(): by what was refused. */
+int denied_order(const void *x, const void *y);
+
+/* All of them, sorted, in memory of malloc(); *lost is what had no room.  -1 and errno. */
+long counts_read(const struct counts *c, struct denied **out, uint64_t *lost);
+
+/* --- say.c ---------------------------------------------------------------- */
+
+enum { SAY_MAX = 1024 };
+
+/* The sentence about one, without its newline. */
+void say_text(const struct rules *r, const struct denied *d, char text[SAY_MAX]);
+
+/* A line of JSON with its newline; its length. */
+size_t say_json(const struct rules *r, const struct denied *d, uint64_t milliseconds, char text[SAY_MAX]);
+
+/* "connected to look for a route", by which lookups order what they have found, and which may fail. */
+bool say_is_probe(const struct rules *r, const struct denied *d);
+
+#endif

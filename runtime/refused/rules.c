@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/refused/refused.h"
+
+#include <arpa/inet.h>
+#include <linux/in.h>
+#include <string.h>
+
+#include "cave/hooks.h"
+
+void rules_open(const struct artefact *a, struct rules *out)
+{
+	const struct artefact_section *s = artefact_section(a, "cave.rules");
+	const char *data = s ? s->data : NULL;
+	uint64_t n;
+
+	*out = (struct rules){ .n = 0 };
+	if (!s || s->size < sizeof n)
+		return;
+	memcpy(&n, data, sizeof n);
+	if (n > CAVE_RULES_MAX || s->size - sizeof n < n * sizeof(struct cave_rule) || (uintptr_t)data % 8)
+		return;
+	out->names = data + sizeof n + n * sizeof(struct cave_rule);
+	out->names_size = s->size - sizeof n - n * sizeof(struct cave_rule);
+	if (n && (!out->names_size || out->names[out->names_size - 1]))
+		return;
+	out->rule = (const struct cave_rule *)(const void *)(data + sizeof n);
+	out->n = n;
+}
+
+const char *rules_file(const struct rules *r, const struct cave_rule *rule)
+{
+	return rule->file < r->names_size ? r->names + rule->file : "";
+}
+
+/* An address in host order, as rules have it. */
+struct address {
+	bool six;
+	uint32_t word[4];
+};
+
+static struct address address_of(const struct cave_denial *d)
+{
+	struct address a = { .six = true };
+
+	for (int w = 0; w < 4; w++)
+		a.word[w] = ntohl(d->word[w]);
+	if (!a.word[0] && !a.word[1] && a.word[2] == 0xffff)
+		a = (struct address){ false, { 0, 0, 0, a.word[3] } };
+	return a;
+}
+
+static int compare(const uint32_t a[4], const uint32_t b[4])
+{
+	for (int w = 0; w < 4; w++)
+		if (a[w] != b[w])
+			return a[w] < b[w] ? -1 : 1;
+	return 0;
+}
+
+static bool holds_address(const struct cave_rule *r, const struct address *a)
+{
+	return !r->six == !a->six && compare(r->lo, a->word) <= 0 && compare(a->word, r->hi) <= 0;
+}
+
+static bool holds_port(const struct cave_rule *r, uint32_t port)
+{
+	return r->port_lo <= port && port <= r->port_hi;
+}
+
+static bool holds_protocol(const struct cave_rule *r, uint32_t protocol)
+{
+	return r->protocols & (protocol == IPPROTO_TCP ? 1 : protocol == IPPROTO_UDP ? 2 : 0);
+}
+
+static bool is_own(const struct cave_denial *d)
+{
+	return d->hook == CAVE_HOOK_BIND4 || d->hook == CAVE_HOOK_BIND6 || d->hook == CAVE_HOOK_INGRESS;
+}
+
+/* How near a grant is: of the reasons that hold, the first. */
+static enum reason nearness(const struct cave_rule *r, const struct cave_denial *d, const struct address *a)
+{
+	bool address = holds_address(r, a), port = holds_port(r, d->port), protocol = holds_protocol(r, d->protocol);
+
+	if (address && protocol)
+		return REASON_PORT;
+	if (port && protocol)
+		return REASON_ADDRESS;
+	return address && port ? REASON_PROTOCOL : REASON_NONE;
+}
+
+static const struct cave_rule *find_denial(const struct rules *r, const struct cave_denial *d, const struct address *a)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->rule[i].verb == CAVE_RULE_DENY && holds_address(&r->rule[i], a) &&
+		    holds_port(&r->rule[i], d->port) && holds_protocol(&r->rule[i], d->protocol))
+			return &r->rule[i];
+	return NULL;
+}
+
+struct verdict rules_explain(const struct rules *r, const struct cave_denial *d)
+{
+	const uint8_t verb = is_own(d) ? CAVE_RULE_LISTEN : CAVE_RULE_ALLOW;
+	const struct address a = address_of(d);
+	struct verdict v = { REASON_NONE, is_own(d) ? NULL : find_denial(r, d, &a) };
+	bool family = false;
+
+	if (v.rule) {
+		v.reason = REASON_DENIED;
+		return v;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		enum reason reason = r->rule[i].verb == verb ? nearness(&r->rule[i], d, &a) : REASON_NONE;
+
+		family |= r->rule[i].verb == verb && !r->rule[i].six == !a.six;
+		if (reason != REASON_NONE && (v.reason == REASON_NONE || reason < v.reason))
+			v = (struct verdict){ reason, &r->rule[i] };
+	}
+	if (!v.rule && !family && r->n && d->hook != CAVE_HOOK_SOCK_CREATE)
+		v.reason = REASON_FAMILY;
+	return v;
+}
+
+bool rules_grant_tcp(const struct rules *r, const struct cave_denial *d)
+{
+	const struct address a = address_of(d);
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->rule[i].verb == CAVE_RULE_ALLOW && r->rule[i].protocols & 1 && holds_address(&r->rule[i], &a) &&
+		    holds_port(&r->rule[i], d->port))
+			return true;
+	return false;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/refused/refused.h"
+
+#include <arpa/inet.h>
+#include <linux/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cave/hooks.h"
+#include "runtime/json.h"
+
+enum { NAME_PORT = 53, DISCARD_PORT = 9 };
+
+struct text {
+	char *at;
+	size_t n;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *t, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(t->at + t->n, SAY_MAX - t->n, format, ap);
+	va_end(ap);
+	t->n = n < 0 || t->n + (size_t)n >= SAY_MAX ? SAY_MAX - 1 : t->n + (size_t)n;
+}
+
+static const char *const hook_names[CAVE_HOOK_COUNT] = {
+#define X(symbol, section, prog_type, attach_type) [CAVE_HOOK_##symbol] = section,
+	CAVE_HOOKS(X)
+#undef X
+};
+
+static const char *hook_name(const struct cave_denial *d)
+{
+	return d->hook < CAVE_HOOK_COUNT ? strrchr(hook_names[d->hook], '/') + 1 : "?";
+}
+
+/* What the tool tried. */
+static const char *attempt(const struct cave_denial *d)
+{
+	switch (d->hook) {
+	case CAVE_HOOK_CONNECT4:
+	case CAVE_HOOK_CONNECT6:
+		return "connect";
+	case CAVE_HOOK_SENDMSG4:
+	case CAVE_HOOK_SENDMSG6:
+	case CAVE_HOOK_EGRESS:
+		return "send";
+	case CAVE_HOOK_BIND4:
+	case CAVE_HOOK_BIND6:
+		return d->protocol == IPPROTO_TCP ? "listen" : "bind";
+	case CAVE_HOOK_INGRESS:
+		return "arrive at";
+	default:
+		return "socket";
+	}
+}
+
+static const char *protocol(const struct cave_denial *d, char room[16])
+{
+	if (d->protocol == IPPROTO_TCP || d->protocol == IPPROTO_UDP)
+		return d->protocol == IPPROTO_TCP ? "tcp" : "udp";
+	snprintf(room, 16, "%u", d->protocol);
+	return room;
+}
+
+/* True if it is IPv4. */
+static bool address(const struct cave_denial *d, char room[INET6_ADDRSTRLEN])
+{
+	bool four = !d->word[0] && !d->word[1] && d->word[2] == htonl(0xffff);
+
+	inet_ntop(four ? AF_INET : AF_INET6, four ? &d->word[3] : d->word, room, INET6_ADDRSTRLEN);
+	return four;
+}
+
+static void put_destination(struct text *t, const struct cave_denial *d)
+{
+	char room[INET6_ADDRSTRLEN];
+	bool four = address(d, room);
+
+	put(t, four ? "%s:%u" : "[%s]:%u", room, d->port);
+}
+
+static void put_range(struct text *t, const struct cave_rule *r)
+{
+	char lo[INET6_ADDRSTRLEN], hi[INET6_ADDRSTRLEN];
+	uint32_t first[4], last[4];
+
+	for (int w = 0; w < 4; w++) {
+		first[w] = htonl(r->lo[w]);
+		last[w] = htonl(r->hi[w]);
+	}
+	inet_ntop(r->six ? AF_INET6 : AF_INET, r->six ? first : first + 3, lo, sizeof lo);
+	inet_ntop(r->six ? AF_INET6 : AF_INET, r->six ? last : last + 3, hi, sizeof hi);
+	put(t, strcmp(lo, hi) ? "%s-%s" : "%s", lo, hi);
+}
+
+static bool is_lookup(const struct cave_denial *d)
+{
+	return d->port == NAME_PORT && d->hook != CAVE_HOOK_BIND4 && d->hook != CAVE_HOOK_BIND6 &&
+	       d->hook != CAVE_HOOK_INGRESS && d->hook != CAVE_HOOK_SOCK_CREATE;
+}
+
+static bool is_bind(const struct cave_denial *d)
+{
+	return d->hook == CAVE_HOOK_BIND4 || d->hook == CAVE_HOOK_BIND6;
+}
+
+bool say_is_probe(const struct rules *r, const struct denied *d)
+{
+	const struct cave_denial *w = &d->what;
+
+	if (w->protocol != IPPROTO_UDP || (w->hook != CAVE_HOOK_CONNECT4 && w->hook != CAVE_HOOK_CONNECT6))
+		return false;
+	return w->port == 0 || w->port == DISCARD_PORT || rules_grant_tcp(r, w);
+}
+
+static void put_line(struct text *t, const struct rules *r, const struct cave_rule *rule)
+{
+	const char *file = rules_file(r, rule);
+	char name[101] = "";
+
+	/* It goes to a terminal. */
+	for (size_t i = 0; file[i] && i < sizeof name - 1; i++)
+		name[i] = file[i] > ' ' && file[i] <= '~' ? file[i] : '?';
+	put(t, "%s:%u", name, rule->line);
+}
+
+/* An address of which the same port may be had: what to name in the call. */
+static void put_host(struct text *t, const struct cave_denial *d, const struct cave_rule *rule)
+{
+	char room[INET6_ADDRSTRLEN];
+
+	address(d, room);
+	if (!is_bind(d) || (strcmp(room, "::") && strcmp(room, "0.0.0.0")) || memcmp(rule->lo, rule->hi, sizeof rule->lo))
+		return;
+	put(t, "; pass host \"");
+	put_range(t, rule);
+	put(t, "\"");
+}
+
+static void put_reason(struct text *t, const struct rules *r, const struct cave_denial *d, const struct verdict *v)
+{
+	char room[INET6_ADDRSTRLEN];
+
+	switch (v->reason) {
+	case REASON_DENIED:
+		put(t, "; ");
+		put_line(t, r, v->rule);
+		put(t, " denies it");
+		return;
+	case REASON_FAMILY:
+		put(t, "; no rule names IPv%c", address(d, room) ? '4' : '6');
+		return;
+	case REASON_NONE:
+		put(t, "; no rule");
+		return;
+	default:
+		put(t, "; no rule; ");
+		put_line(t, r, v->rule);
+		put(t, v->reason == REASON_PROTOCOL ? " grants it by %s, of " : " grants %s ",
+		    v->rule->protocols == 1 ? "tcp" : v->rule->protocols == 2 ? "udp" : "tcp and udp");
+		put_range(t, v->rule);
+		put(t, v->rule->port_lo == v->rule->port_hi ? " port %u" : " port %u-%u", v->rule->port_lo,
+		    v->rule->port_hi);
+		if (v->reason == REASON_ADDRESS)
+			put_host(t, d, v->rule);
+	}
+}
+
+void say_text(const struct rules *r, const struct denied *d, char text[SAY_MAX])
+{
+	const struct verdict v = rules_explain(r, &d->what);
+	struct text t = { text, 0 };
+	char room[16];
+
+	put(&t, "refused by policy: %s %s", attempt(&d->what), protocol(&d->what, room));
+	if (d->what.hook != CAVE_HOOK_SOCK_CREATE) {
+		put(&t, " ");
+		put_destination(&t, &d->what);
+	}
+	if (d->count > 1)
+		put(&t, ", %llu times", (unsigned long long)d->count);
+	put_reason(&t, r, &d->what, &v);
+	if (is_lookup(&d->what) && v.reason != REASON_DENIED)
+		put(&t, "; a name lookup? grant: allow resolver");
+}
+
+size_t say_json(const struct rules *r, const struct denied *d, uint64_t milliseconds, char text[SAY_MAX])
+{
+	static const char *const reasons[] = {
+		[REASON_NONE] = "no rule",	  [REASON_DENIED] = "denied",	  [REASON_PORT] = "port",
+		[REASON_ADDRESS] = "address", [REASON_PROTOCOL] = "protocol", [REASON_FAMILY] = "family",
+	};
+	const struct verdict v = rules_explain(r, &d->what);
+	char room[INET6_ADDRSTRLEN], number[16];
+	struct json j;
+
+	address(&d->what, room);
+	json_begin(&j, text, SAY_MAX - 1);
+	json_open(&j, '{');
+	json_put_number(&j, "time_ms", milliseconds);
+	json_put_string(&j, "hook", hook_name(&d->what));
+	json_put_string(&j, "protocol", protocol(&d->what, number));
+	if (d->what.hook != CAVE_HOOK_SOCK_CREATE) {
+		json_put_string(&j, "address", room);
+		json_put_number(&j, "port", d->what.port);
+	}
+	json_put_number(&j, "count", d->count);
+	json_put_boolean(&j, "probe", say_is_probe(r, d));
+	json_put_string(&j, "reason", reasons[v.reason]);
+	if (v.rule) {
+		char file[101];
+
+		snprintf(file, sizeof file, "%s", rules_file(r, v.rule));
+		json_put_string(&j, "file", file);
+		json_put_number(&j, "line", v.rule->line);
+	}
+	if (is_lookup(&d->what) && v.reason != REASON_DENIED)
+		json_put_string(&j, "grant", "allow resolver");
+	json_close(&j, '}');
+	if (!json_end(&j))
+		return 0;
+	text[j.n] = '\n';
+	return j.n + 1;
+}

@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --report and --log: what was refused, how often, by which line, and what would grant it.
+. "$(dirname "$0")/../lib.sh"
+need_root
+
+compile report "$work/report.bpf" <<'END'
+profile report {
+    network {
+        allow tcp 192.0.2.2 port 80
+        allow tcp 127.0.0.1 port 7001
+        listen tcp 127.0.0.1 port 3917
+        deny tcp 127.0.0.9
+        deny udp 192.0.2.128/25 port 99-100
+        allow udp 192.0.2.0/24 port 99
+    }
+}
+END
+watched() { run "$caverun" "$@" "$work/report.bpf" -- "$probe" $attempts; }
+# says NAME SENTENCE: the report has this line; without --report nothing is said.
+says() {
+	expect "$1" "$(grep -cxF "caverun: $2" "$work/err")" = 1
+}
+
+attempts='tcp 127.0.0.9 7001 , tcp 127.0.0.1 80 , tcp 192.0.2.9 80 , udp-sendto 192.0.2.2 80 , tcp ::1 7001
+	listen-tcp :: 3917 , listen-tcp 127.0.0.1 3917 , udp-sendto 192.0.2.200 100 , udp-sendto 192.0.2.2 99
+	udp-connect 10.0.0.53 53 , tcp 127.0.0.9 7001 , tcp-mapped 127.0.0.9 7001 , tcp 2001:db8::1 443
+	udp-connect 192.0.2.2 80 , udp-connect 192.0.2.7 9 , udp-connect 198.51.100.1 4433'
+attempts=$(echo "$attempts" | sed '$!s/$/ ,/')
+watched
+expect "without --report nothing is said" -z "$(cat "$work/err")"
+outcome=$(cat "$work/out")
+watched --report
+expect "with it the tool sees the same" "$(cat "$work/out")" = "$outcome"
+says "a denial names its line" 'refused by policy: connect tcp 127.0.0.9:7001, 2 times; report.cave:6 denies it'
+says "another port" \
+	'refused by policy: connect tcp 127.0.0.1:80; no rule; report.cave:4 grants tcp 127.0.0.1 port 7001'
+says "another address" \
+	'refused by policy: connect tcp 192.0.2.9:80; no rule; report.cave:3 grants tcp 192.0.2.2 port 80'
+says "another protocol, or a nearer port" \
+	'refused by policy: send udp 192.0.2.2:80; no rule; report.cave:8 grants udp 192.0.2.0-192.0.2.255 port 99'
+says "a family of which nothing is granted by that port" \
+	'refused by policy: connect tcp [2001:db8::1]:443; no rule names IPv6'
+says "listening elsewhere than granted" \
+	'refused by policy: listen tcp [::]:3917; no rule; report.cave:5 grants tcp 127.0.0.1 port 3917; pass host "127.0.0.1"'
+says "a denial by port" 'refused by policy: send udp 192.0.2.200:100; report.cave:7 denies it'
+says "a name lookup names the grant" 'refused by policy: connect udp 10.0.0.53:53; no rule; a name lookup? grant: allow resolver'
+says "probes are counted apart" '2 address probes, harmless'
+says "a datagram socket that is connected elsewhere is none" 'refused by policy: connect udp 198.51.100.1:4433; no rule'
+expect "what is granted is not in it" "$(grep -cE '192\.0\.2\.2:99|127\.0\.0\.1:3917' "$work/err")" = 0
+expect "every line is accounted for" "$(grep -c '^caverun: ' "$work/err")" = 12
+
+attempts='tcp 127.0.0.1 7001'
+watched --report
+says "nothing to report" "nothing was refused by the network's policy"
+
+# Every run has its own counts, and leaves nothing.
+attempts='tcp 127.0.0.9 7001 , wait 1500'
+"$caverun" --report "$work/report.bpf" -- "$probe" $attempts >/dev/null 2>"$work/first" &
+first=$!
+attempts='tcp 127.0.0.1 80 , tcp 127.0.0.1 80 , tcp 127.0.0.1 80'
+watched --report
+wait $first
+expect "counts are of one run" "$(grep -c . "$work/err")/$(grep -c 127.0.0.9 "$work/first")/$(grep -c . "$work/first")" = 1/1/1
+says "and of all of it" \
+	'refused by policy: connect tcp 127.0.0.1:80, 3 times; no rule; report.cave:4 grants tcp 127.0.0.1 port 7001'
+own=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo)$(sed -n 's/^0:://p' /proc/self/cgroup)
+before=$(find "$own" -maxdepth 1 -name 'cave-1-*' | wc -l)
+watched --report
+expect "no programs are kept for a report" "$(find "$own" -maxdepth 1 -name 'cave-1-*' | wc -l)" = "$before"
+
+# The log: JSON, appended, as it happens.
+echo first >"$work/log"
+attempts='tcp 127.0.0.9 7001 , wait 1500 , tcp 127.0.0.9 7001 , udp-connect 10.0.0.53 53'
+"$caverun" --log "$work/log" "$work/report.bpf" -- "$probe" $attempts >/dev/null 2>"$work/err" &
+run=$!
+tries=0
+until grep -q 7001 "$work/log" || [ $tries = 50 ]; do tries=$((tries + 1)) && sleep 0.1; done
+expect "a refusal is logged while the tool runs" -d "/proc/$run"
+wait $run
+expect "nothing else is said" -z "$(cat "$work/err")"
+expect_output "the log is appended to, a line of JSON each" 'first
+connect4 tcp 127.0.0.9 7001 1 denied report.cave 6
+connect4 udp 10.0.0.53 53 1 no rule allow resolver
+connect4 tcp 127.0.0.9 7001 1 denied report.cave 6' "$python" -c '
+import json, sys
+for line in open(sys.argv[1]):
+    if line.startswith("{"):
+        d = json.loads(line)
+        assert d["time_ms"] > 1e12 and d["probe"] is False
+        print(*[d[k] for k in ("hook", "protocol", "address", "port", "count", "reason", "file", "line", "grant") if k in d])
+    else:
+        print(line, end="")' "$work/log"
+expect "it is for its owner alone" "$(rm "$work/log" && "$caverun" --log "$work/log" "$work/report.bpf" -- true &&
+	stat -c %a "$work/log")" = 600
+for bad in "$work" /dev/null "$work/none/log"; do
+	expect_code "a log that is no file: $bad" 125 cave_sandbox_failed "$caverun" --log "$bad" "$work/report.bpf" -- "$probe" ids
+	expect "then nothing is started" -z "$(cat "$work/out")"
+done
+expect_code "--report without a PROGRAM" 125 cave_sandbox_failed "$caverun" --report --list
+mkdir "$work/bin"
+cp "$caverun" "$build/cave-load" "$work/bin"
+expect_code "without cave-report it is not started" 125 cave_sandbox_failed \
+	"$work/bin/caverun" --report "$work/report.bpf" -- "$probe" ids
+expect_status "and is, where no report is asked for" 0 "$work/bin/caverun" "$work/report.bpf" -- "$probe" ids
+compile plain "$work/plain.bpf" <<'END'
+profile plain { }
+END
+expect_status "a policy without network" 0 "$caverun" --report --log "$work/log" "$work/plain.bpf" -- "$probe" ids
+says "has nothing to count" 'the policy grants no network: no destination is counted'
+
+# The section is outside the identity: whatever it holds, the run is the same, and what is said stays well formed.
+attempts='tcp 127.0.0.9 7001 , listen-tcp :: 3917 , udp-sendto 192.0.2.200 100'
+"$caverun" "$work/report.bpf" -- "$probe" $attempts >"$work/wanted"
+wrong=
+for seed in 1 2 3 4 5 6 7 8 9 10 11 12; do
+	"$python" "$top/tests/tools/scribble.py" "$work/report.bpf" "$work/scribbled.bpf" cave.rules $seed
+	rm -f "$work/log"
+	run "$caverun" --report --log "$work/log" "$work/scribbled.bpf" -- "$probe" $attempts
+	{ [ "$status" = 1 ] && cmp -s "$work/out" "$work/wanted" && ! LC_ALL=C grep -q '[^ -~]' "$work/err" &&
+		[ "$(grep -c '^caverun: refused by policy: ' "$work/err")" = 3 ] &&
+		"$python" -c 'import json,sys; assert len([json.loads(l) for l in open(sys.argv[1])]) == 3' "$work/log"; } ||
+		wrong="$wrong $seed"
+done
+expect "rules that somebody has scribbled in" -z "$wrong"
