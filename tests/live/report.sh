@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --report and --log: what was refused, how often, by which line, and what would grant it.
+# The attempts are words.
+# shellcheck disable=SC2086
 . "$(dirname "$0")/../lib.sh"
 need_root
 
@@ -88,13 +90,15 @@ for line in open(sys.argv[1]):
     if line.startswith("{"):
         d = json.loads(line)
         assert d["time_ms"] > 1e12 and d["probe"] is False
-        print(*[d[k] for k in ("hook", "protocol", "address", "port", "count", "reason", "file", "line", "grant") if k in d])
+        said = ("hook", "protocol", "address", "port", "count", "reason", "file", "line", "grant")
+        print(*[d[k] for k in said if k in d])
     else:
         print(line, end="")' "$work/log"
 expect "it is for its owner alone" "$(rm "$work/log" && "$caverun" --log "$work/log" "$work/report.bpf" -- true &&
 	stat -c %a "$work/log")" = 600
 for bad in "$work" /dev/null "$work/none/log"; do
-	expect_code "a log that is no file: $bad" 125 cave_sandbox_failed "$caverun" --log "$bad" "$work/report.bpf" -- "$probe" ids
+	expect_code "a log that is no file: $bad" 125 cave_sandbox_failed \
+		"$caverun" --log "$bad" "$work/report.bpf" -- "$probe" ids
 	expect "then nothing is started" -z "$(cat "$work/out")"
 done
 expect_code "--report without a PROGRAM" 125 cave_sandbox_failed "$caverun" --report --list
