@@ -93,6 +93,8 @@ static bool prepare(void *of, struct refusal *r)
 		return false;
 	if (!records_open(&prepared->memory, &prepared->plan.rules, prepared->options.record, &prepared->records, r))
 		return false;
+	for (size_t i = 0; i < RECORDS; i++)
+		prepared->plan.bound[1 + i] = prepared->records.fd[i];
 	prepared->fresh = plan_is_fresh(p->policy, &prepared->options);
 	prepared->plan.keep = !(prepared->options.flags & CAVE_PREPARE_ONCE);
 	if (!prepared->fresh && !plan_make(&prepared->plan, p->policy, &prepared->options, r))
@@ -141,6 +143,8 @@ void cave_prepared_free(struct cave_prepared *prepared)
 	plan_close(&prepared->plan, NULL);
 	kept_release(&prepared->kept);
 	records_close(&prepared->records);
+	if (prepared->plan.bound[0] >= 0)
+		close(prepared->plan.bound[0]);
 	api_free(prepared);
 }
 

@@ -46,6 +46,7 @@ static bool find_plan(struct cave_tool *t, const struct plan **out, struct refus
 	*out = &t->own;
 	/* What was prepared, whatever has been chosen of the policy since. */
 	t->own.artefact = p->plan.artefact;
+	memcpy(t->own.bound, p->plan.bound, sizeof t->own.bound);
 	t->own.user = p->plan.user;
 	t->own.landlock_abi = p->plan.landlock_abi;
 	t->own.dumpable = p->plan.dumpable;

@@ -60,6 +60,8 @@ struct files {
 struct files_request {
 	const struct artefact *artefact;
 	int artefact_fd; /* -1: the policy is no file */
+	const int *bound; /* other files that bind the tool, which no write grant may cover; -1 is none */
+	size_t nbound;
 	const struct folders *folders;
 	const struct program *program;
 	const char *script; /* absolute, or NULL */

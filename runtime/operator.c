@@ -125,9 +125,9 @@ static bool is_folder(const char *path)
 	return !lstat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-bool operator_load(struct memory *m, const char *path, struct operator_rules *out, struct refusal *r)
+bool operator_load(struct memory *m, const char *path, struct operator_rules *out, int *out_fd, struct refusal *r)
 {
-	bool absent = false, ok;
+	bool absent = false;
 	int fd;
 
 	if (!path) {
@@ -145,9 +145,8 @@ bool operator_load(struct memory *m, const char *path, struct operator_rules *ou
 	}
 	if (fd < 0)
 		return false;
-	ok = parse(m, fd, path, out, r);
-	close(fd);
-	return ok;
+	*out_fd = fd;
+	return parse(m, fd, path, out, r);
 }
 
 bool operator_accepts(const struct operator_rules *o, const struct artefact *a, struct refusal *r)

@@ -12,9 +12,11 @@
 
 /*
  * Reads `path`, a file or a folder that holds one; NULL: OPERATOR_FOLDER, which may be without one.  Refuses what is
- * absent, malformed, or could be changed by anybody but root and the effective user.  The rules are in `m`.
+ * absent, malformed, or could be changed by anybody but root and the effective user.  The rules are in `m`; the
+ * file stays open as *fd, which is the caller's, where there is one.
  */
-bool operator_load(struct memory *m, const char *path, struct operator_rules *out, struct refusal *r);
+bool operator_load(struct memory *m, const char *path, struct operator_rules *out, int *fd,
+		   struct refusal *r);
 
 /* Whether this host accepts the policy, with CAVE_POLICY_UNTRUSTED if not. */
 bool operator_accepts(const struct operator_rules *o, const struct artefact *a, struct refusal *r);

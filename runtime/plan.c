@@ -99,7 +99,7 @@ static bool find_files(struct plan *p, int artefact_fd, struct refusal *r)
 	struct files_request request = { .artefact = &p->artefact, .artefact_fd = artefact_fd,
 					 .folders = &p->folders, .program = &p->program,
 					 .script = p->script, .landlock_abi = p->landlock_abi,
-					 .keep = p->keep };
+					 .bound = p->bound, .nbound = PLAN_BOUND, .keep = p->keep };
 
 	return files_prepare(p->memory, &request, &p->files, r);
 }
@@ -108,6 +108,7 @@ void plan_init(struct plan *p, struct memory *m, const struct cave_policy *polic
 {
 	*p = (struct plan){ .memory = m, .artefact = policy->artefact,
 			    .files = { .ruleset = -1 }, .namespaces = { -1, -1 }, .null = -1,
+			    .bound = { -1, -1, -1 },
 			    .dumpable = prctl(PR_GET_DUMPABLE) };
 	folders_init(&p->folders);
 }
@@ -119,8 +120,8 @@ bool plan_is_fresh(const struct cave_policy *policy, const struct cave_options *
 
 static bool check_rules(struct plan *p, const char *config, struct refusal *r)
 {
-	return operator_load(p->memory, config, &p->rules, r) && operator_accepts(&p->rules, &p->artefact, r) &&
-	       env_check(p->memory, &p->rules, &p->artefact, r);
+	return operator_load(p->memory, config, &p->rules, &p->bound[0], r) &&
+	       operator_accepts(&p->rules, &p->artefact, r) && env_check(p->memory, &p->rules, &p->artefact, r);
 }
 
 bool plan_check(struct plan *p, const struct cave_options *o, struct refusal *r)

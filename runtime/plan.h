@@ -17,10 +17,13 @@
 #include "runtime/report.h"
 #include "runtime/user.h"
 
+enum { PLAN_BOUND = 3 };
+
 struct plan {
 	struct memory *memory; /* holds what is pointed to */
 	struct artefact artefact;
 	struct operator_rules rules;
+	int bound[PLAN_BOUND]; /* the file of the rules, and records; not the plan's to close; -1: none */
 	int landlock_abi;
 	int dumpable; /* PR_GET_DUMPABLE of the caller: a start may change it, and others start at the same time */
 	const struct user *user; /* NULL: stay who the caller is */

@@ -9,9 +9,10 @@
 #include "cave.h"
 #include "runtime/memory.h"
 #include "runtime/operator.h"
+#include "runtime/plan.h"
 #include "runtime/report.h"
 
-enum { RECORDS = 2 }; /* the operator's, and the host's own */
+enum { RECORDS = PLAN_BOUND - 1 }; /* the operator's, and the host's own */
 
 struct records {
 	int fd[RECORDS]; /* -1: none */

@@ -27,31 +27,35 @@ static const char *kernel_mount(const struct mounts *mounts, const char *path)
 	return NULL;
 }
 
-const char *artefact_path(struct preparation *p)
+static const char *named_path(struct preparation *p, int fd)
 {
-	char *path = p->request->artefact_fd < 0 ? NULL : path_of(p->memory, p->request->artefact_fd);
+	char *path = fd < 0 ? NULL : path_of(p->memory, fd);
 	struct stat st, named;
 
-	if (!path || fstat(p->request->artefact_fd, &st) || stat(path, &named))
+	if (!path || fstat(fd, &st) || stat(path, &named))
 		return NULL;
 	return st.st_dev == named.st_dev && st.st_ino == named.st_ino ? path : NULL;
 }
 
-/* True also where it cannot be told. */
-static bool covers_artefact(struct preparation *p, const struct grant *g, const struct covered *folder)
+const char *artefact_path(struct preparation *p)
 {
-	int fd = p->request->artefact_fd;
+	return named_path(p, p->request->artefact_fd);
+}
+
+/* True also where it cannot be told. */
+static bool covers_file(struct preparation *p, const struct grant *g, const struct covered *folder, int fd)
+{
 	struct place place;
 	const char *path;
 	struct stat st;
 
 	if (fd < 0)
-		return false; /* only in memory, where nobody can reach it */
+		return false; /* there is none; or only in memory, where nobody can reach it */
 	if (fstat(fd, &st) || (st.st_dev == g->st.st_dev && st.st_ino == g->st.st_ino))
 		return true;
 	if (!S_ISDIR(g->st.st_mode) || !st.st_nlink)
 		return false;
-	path = artefact_path(p);
+	path = named_path(p, fd);
 	return !path || !place_of(p->memory, &p->mounts, fd, path, &place) ||
 	       place_covered(&p->mounts, &place, folder);
 }
@@ -83,9 +87,14 @@ bool add_writable(struct preparation *p, const struct grant *g)
 		return refuse(p->refusal, CAVE_FAILED,
 			      "the write grant %s reaches %s, a file system of the kernel", grant_shown(p, g),
 			      point ? point : path);
-	if (covers_artefact(p, g, covered))
+	if (covers_file(p, g, covered, p->request->artefact_fd))
 		return refuse(p->refusal, CAVE_FAILED,
 			      "the write grant %s covers the policy itself, which binds the tool", grant_shown(p, g));
+	for (size_t i = 0; i < p->request->nbound; i++)
+		if (covers_file(p, g, covered, p->request->bound[i]))
+			return refuse(p->refusal, CAVE_FAILED,
+				      "the write grant %s covers the operator's rules or the record of starts",
+				      grant_shown(p, g));
 	p->nwritable++;
 	add_mount(p->files, &(struct writable){ path, g->st.st_dev, g->st.st_ino, false });
 	return true;

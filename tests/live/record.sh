@@ -91,3 +91,18 @@ chmod 622 "$log"
 expect_status "control: one who may" 0 \
 	setpriv --reuid=$nobody --clear-groups "$bin/caverun" --config "$work/etc" "$work/p.bpf" -- /bin/true
 says "and it says who" "l[-1]['user']" $nobody
+
+# What binds the tool is nothing that it may write.
+chmod 600 "$log"
+for grant in "$work/log" "$log" "$work/etc"; do
+	mkdir -p "$work/apart"
+	printf 'profile w { files { write "%s" } }\n' "$grant" >"$work/apart/w.cave"
+	"$cavec" "$work/apart/w.cave" -o "$work/apart/w.bpf"
+	expect_code "a write grant may not cover ${grant##*/}" 125 "covers the operator's rules or the record" \
+		"$bin/caverun" --config "$work/etc" "$work/apart/w.bpf" -- /bin/true
+done
+printf 'profile w { files { write workspace } }\n' >"$work/apart/w.cave"
+"$cavec" "$work/apart/w.cave" -o "$work/apart/w.bpf"
+expect_code "nor may a workspace" 125 "covers the operator's rules or the record" \
+	"$bin/caverun" --config "$work/etc" --workspace "$work/log" "$work/apart/w.bpf" -- /bin/true
+expect_status "control: another one" 0 "$bin/caverun" --config "$work/etc" "$work/apart/w.bpf" -- /bin/true
