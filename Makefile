@@ -98,6 +98,7 @@ MAKER_OBJ := $(O)/compiler/tables/builtin.o $(GEN_OBJ:%=$(O)/%) \
 	$(addprefix compiler/syscalls_,args.c clauses.c condition.c consts.c errno.c promises.c rules.c table.c))
 
 $(B)/compiler/tables/builtin: $(MAKER_OBJ)
+	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	$(Q)$(O_CC) $(CFLAGS) $(STATIC) -o $@ $^
 $(B)/gen/builtin_tables.h: $(B)/compiler/tables/builtin $(wildcard compiler/base/*.cave)

@@ -249,10 +249,29 @@ void diff_listens(struct diff *d)
 
 /* --- while a credential is held ------------------------------------------------------------------ */
 
-static bool holds(const struct policy *p, const char *name)
+/* Credentials, and variables that count as one by the operator's table. */
+struct holdings {
+	const char **name;
+	size_t n, cap;
+};
+
+static struct holdings holdings_of(struct arena *a, const struct compile *c)
 {
-	for (size_t i = 0; i < p->ncredentials; i++)
-		if (strcmp(p->credential[i], name) == 0)
+	struct holdings all = { NULL, 0, 0 };
+	struct operator_word capability;
+
+	for (size_t i = 0; i < c->policy.ncredentials; i++)
+		*ARENA_PUSH(a, all.name, all.n, all.cap) = c->policy.credential[i];
+	for (size_t i = 0; i < c->policy.nenv; i++)
+		if (!c->policy.env[i].value && operator_capability(&c->operator, c->policy.env[i].name, &capability))
+			*ARENA_PUSH(a, all.name, all.n, all.cap) = c->policy.env[i].name;
+	return all;
+}
+
+static bool holds(const struct holdings *all, const char *name)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (strcmp(all->name[i], name) == 0)
 			return true;
 	return false;
 }
@@ -260,22 +279,22 @@ static bool holds(const struct policy *p, const char *name)
 /* Adds what `left` holds, and the name servers, for the credentials that the old policy has too, or has not. */
 static void held_with(struct diff *d, bool before, const struct net_set *left, bool resolver)
 {
-	const struct policy *p = &d->new->policy;
+	struct holdings new = holdings_of(d->arena, d->new), old = holdings_of(d->arena, d->old);
 	json_t *names = json_array();
 	const char *text = "";
 	size_t from = d->held.n;
 
-	for (size_t i = 0; i < p->ncredentials; i++)
-		if (holds(&d->old->policy, p->credential[i]) == before) {
-			text = arena_printf(d->arena, "%s%s%s", text, *text ? ", " : "", p->credential[i]);
-			json_array_append_new(names, json_string(p->credential[i]));
+	for (size_t i = 0; i < new.n; i++)
+		if (holds(&old, new.name[i]) == before) {
+			text = arena_printf(d->arena, "%s%s%s", text, *text ? ", " : "", new.name[i]);
+			json_array_append_new(names, json_string(new.name[i]));
 		}
 	if (*text) {
 		add_set(d, left, false, d->new, DIFF_GRANTED, &d->held);
 		if (resolver)
 			*ARENA_PUSH(d->arena, d->held.item, d->held.n, d->held.cap) = (struct diff_entry){
 				.kind = d->kind, .text = "the name servers of the host", .side = d->new,
-				.at = p->resolver_at, .detail = json_object()
+				.at = d->new->policy.resolver_at, .detail = json_object()
 			};
 	}
 	for (size_t i = from; i < d->held.n; i++) {
@@ -291,7 +310,7 @@ void diff_held(struct diff *d)
 	const struct policy *p = &d->new->policy;
 	struct net_set left, whole;
 
-	if (!p->ncredentials)
+	if (d->new->policy.bare)
 		return;
 	net_set_subtract(d->arena, &d->new->set, &d->old->set, &left);
 	net_set_subtract(d->arena, &d->new->set, NULL, &whole);

@@ -229,16 +229,23 @@ static void print_reason(const struct compile *c, const struct reason *r, FILE *
 		fprintf(to, "  by %s\n", r->how);
 }
 
+static json_t *text_json(const char *s)
+{
+	json_t *text = s ? json_string(s) : json_null();
+
+	return text ? text : json_string("(not UTF-8)");
+}
+
 static json_t *reason_json(const struct compile *c, const struct reason *r)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s?}", "verdict", verdicts[r->verdict], "what", r->what, "why", r->why,
-			      "by", r->how);
+	json_t *o = json_pack("{s:s, s:o, s:o, s:o}", "verdict", verdicts[r->verdict], "what", text_json(r->what), "why",
+			      text_json(r->why), "by", text_json(r->how));
 	unsigned line;
 	size_t n;
 
-	if (o && r->at.file) {
+	if (r->at.file) {
 		statement(c, r->at, &line, &n);
-		json_object_set_new(o, "file", json_string(c->sources.file[r->at.file].shown));
+		json_object_set_new(o, "file", text_json(c->sources.file[r->at.file].shown));
 		json_object_set_new(o, "line", json_integer(line));
 	}
 	return o;

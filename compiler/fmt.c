@@ -149,7 +149,7 @@ static int give(const struct fmt_options *o, const char *name, const char *text,
 		fwrite(out->data, 1, out->n, stdout);
 		return EXIT_DONE;
 	}
-	if (!same && !output_write(name, out->data, out->n))
+	if (!same && !output_source(name, out->data, out->n))
 		return trouble(name, strerror(errno));
 	return EXIT_DONE;
 }

@@ -82,7 +82,7 @@ static int fix(const struct lint *l, const struct lint_options *o)
 
 	if (!n)
 		return EXIT_DONE;
-	if (!output_write(l->path, text, size)) {
+	if (!output_source(l->path, text, size)) {
 		fprintf(stderr, "cavec lint: %s: %s\n", l->path, strerror(errno));
 		return EXIT_TROUBLE;
 	}

@@ -105,6 +105,7 @@ static struct compile *begin_inner(struct compile *outer, const struct node *pro
 
 	inner->sources.file[file].shown = f->shown;
 	inner->around = outer;
+	inner->operator = outer->operator;
 	loader_again(&inner->loader, &inner->diags, &outer->loader);
 	return inner;
 }

@@ -62,7 +62,7 @@ static bool take_place(const char *temporary, const char *path)
 }
 
 /* A new file beside `path`, then in its place. */
-static bool replace(const char *path, const void *data, size_t n, mode_t mode)
+static bool replace(const char *path, const void *data, size_t n, mode_t mode, bool durable)
 {
 	size_t length = strlen(path);
 	char *temporary = malloc(length + sizeof ".XXXXXX");
@@ -76,8 +76,9 @@ static bool replace(const char *path, const void *data, size_t n, mode_t mode)
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd >= 0) {
 		good = write_all(fd, data, n) && fchmod(fd, mode) == 0;
+		good = good && (!durable || fsync(fd) == 0);
 		good = close(fd) == 0 && good;
-		good = good && take_place(temporary, path);
+		good = good && (durable ? rename(temporary, path) == 0 : take_place(temporary, path));
 		error = errno;
 		if (!good)
 			unlink(temporary);
@@ -87,7 +88,7 @@ static bool replace(const char *path, const void *data, size_t n, mode_t mode)
 	return good;
 }
 
-bool output_write(const char *path, const void *data, size_t n)
+static bool write_whole(const char *path, const void *data, size_t n, bool durable)
 {
 	char *target = realpath(path, NULL); /* through a link, to the file it names */
 	mode_t mask = umask(0), mode = 0666 & ~mask;
@@ -101,8 +102,18 @@ bool output_write(const char *path, const void *data, size_t n)
 		errno = EISDIR;
 		good = !S_ISDIR(st.st_mode) && write_through(path, data, n);
 	} else {
-		good = replace(target ? target : path, data, n, mode);
+		good = replace(target ? target : path, data, n, mode, durable);
 	}
 	free(target);
 	return good;
+}
+
+bool output_write(const char *path, const void *data, size_t n)
+{
+	return write_whole(path, data, n, false);
+}
+
+bool output_source(const char *path, const void *data, size_t n)
+{
+	return write_whole(path, data, n, true);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing the artefact: whole or not at all. */
+/* Writing files: whole or not at all. */
 #ifndef CAVE_COMPILER_OUTPUT_H
 #define CAVE_COMPILER_OUTPUT_H
 
@@ -11,5 +11,8 @@
  * pipe, a terminal) is written to.  Returns false with errno set, and a file that was there untouched.
  */
 bool output_write(const char *path, const void *data, size_t n);
+
+/* The same for a text of the user's own: a loss of power leaves the old one or the new one. */
+bool output_source(const char *path, const void *data, size_t n);
 
 #endif

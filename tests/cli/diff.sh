@@ -64,6 +64,12 @@ differs 'fewer children' 0 '- max-processes 9  # is max-processes 1' "childProce
 differs 'another program for children' 1 '+ execute /bin/dash' "childProcess { max-processes 1; $c }" \
 	"childProcess { max-processes 1; $c, \"/bin/dash\" }"
 
+printf 'credential acme ACME_LOGIN\n' >"$work/capabilities"
+profile old ''
+profile new "env { pass ACME_LOGIN }; $a"
+run "$cavec" diff --capabilities "$work/capabilities" "$work/old.cave" "$work/new.cave"
+expect 'a variable that counts as a credential is one that is held' -n "$(grep 'port 443, holding ACME_LOGIN' "$work/out")"
+
 # --- artefacts and profiles alike
 profile one "$a; files { read \"./lib\" }"
 profile two 'network { allow tcp 10.0.0.0/16 port 443 }'

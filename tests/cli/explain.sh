@@ -80,6 +80,11 @@ run "$cavec" explain --format json "$work/p.cave" connect tcp 10.0.0.1 port 443
 expect 'JSON' "$("$python" -c 'import json, sys; r = json.load(open(sys.argv[1]))[0]; print(r["verdict"], r["line"])' \
 	"$work/out")" = 'allowed 3'
 
+printf 'profile p { files { read "/\377" } }\n' >"$work/bytes.cave"
+run "$cavec" explain --format json "$work/bytes.cave" read "$(printf '/\377')"
+expect 'JSON of a path that is no UTF-8' "$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[0]["verdict"])' \
+	"$work/out")" = allowed
+
 expect_status 'no policy' 2 "$cavec" explain
 expect_status 'an unknown question' 2 "$cavec" explain "$work/p.cave" why
 expect_status 'an unknown call' 2 "$cavec" explain "$work/p.cave" syscall reed
