@@ -290,6 +290,7 @@ bench:
 	$(Q)tests/setup
 	$(Q)$(MAKE) --no-print-directory all tools $(B)/tests/bench/filters
 	$(Q)tests/bench/run
+	$(Q)tests/bench/review
 
 # --- installing ----------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ struct fmt_item {
 	struct fmt_item *kids;
 	size_t nkids, kids_cap;
 	const char *comment; /* at its end; NULL: none */
+	const char *opening; /* behind the brace that opens its block; NULL: none */
 	unsigned line; /* where it ends, without its block */
 };
 

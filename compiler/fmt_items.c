@@ -210,6 +210,8 @@ static void read_item(struct reader *r, struct fmt_item *block, bool blank)
 	read_statement(r, &s);
 	if (s.has_block) {
 		r->at++;
+		if (r->at < r->end && r->at->kind == FMT_COMMENT && !r->at->first)
+			s.opening = comment_text(r->arena, r->at++);
 		read_block(r, &s);
 		if (r->at < r->end) {
 			s.line = r->at->line;
@@ -219,7 +221,7 @@ static void read_item(struct reader *r, struct fmt_item *block, bool blank)
 	*ARENA_PUSH(r->arena, block->kids, block->nkids, block->kids_cap) = s;
 }
 
-/* One that stands alone, or behind the brace that opens a block. */
+/* At the end of a line, or alone. */
 static void read_comment(struct reader *r, struct fmt_item *block, bool blank)
 {
 	struct fmt_item *kid;

@@ -191,6 +191,8 @@ static bool on_one_line(struct arena *a, const struct fmt_item *s, size_t indent
 	const struct fmt_item *kid = s->kids;
 	struct buffer head;
 
+	if (s->opening)
+		return false;
 	if (s->nkids == 0)
 		return true;
 	if (s->nkids != 1 || kid->has_block || kid->comment || !kid->n)
@@ -210,7 +212,9 @@ static void put_block(struct buffer *to, const struct fmt_item *s, size_t indent
 		buffer_printf(to, "}");
 		return;
 	}
-	buffer_printf(to, " {\n");
+	buffer_printf(to, " {");
+	put_comment(to, s->opening);
+	buffer_add(to, "\n", 1);
 	put_kids(to, s, indent + STEP);
 	put_blanks(to, indent);
 	buffer_printf(to, "}");

@@ -50,9 +50,6 @@ static void check_names(struct compile *c)
 {
 	struct nested_list all = nested_all(&c->arena, c);
 
-	if (all.n > ARTEFACT_NESTED_MAX)
-		diag_error(&c->diags, CAVE_UNSUPPORTED, c->policy.at, "%zu profiles are nested in this one, more than %d",
-			   all.n, ARTEFACT_NESTED_MAX);
 	for (size_t i = 0; i < all.n; i++) {
 		const struct policy *p = &all.item[i]->policy;
 		const char *before = i ? all.item[i - 1]->policy.name : "";
@@ -122,8 +119,26 @@ static void resolve_one(struct compile *c, const struct resolve_options *o, cons
 		check_within(c, inner);
 }
 
+/* However deep. */
+static size_t count(const struct node *const *profile, size_t n)
+{
+	size_t all = n;
+
+	for (size_t i = 0; i < n; i++)
+		for (const struct node *kid = profile[i]->kids; kid; kid = kid->next)
+			all += kid->kind == N_PROFILE ? count((const struct node *const[]){ kid }, 1) : 0;
+	return all;
+}
+
 void nested_resolve(struct compile *c, const struct resolve_options *o)
 {
+	size_t n = c->around ? 0 : count(c->policy.nested, c->policy.nnested);
+
+	if (n > ARTEFACT_NESTED_MAX) {
+		diag_error(&c->diags, CAVE_UNSUPPORTED, c->policy.at, "%zu profiles are nested in this one, more than %d", n,
+			   ARTEFACT_NESTED_MAX);
+		return;
+	}
 	for (size_t i = 0; i < c->policy.nnested; i++)
 		resolve_one(c, o, c->policy.nested[i]);
 	if (!c->around)

@@ -31,9 +31,7 @@ profile p { # second
    childProcess false#fourth
 }
 # last' '# first
-profile p {
-    # second
-
+profile p {  # second
     #third
 
     childProcess false  #fourth

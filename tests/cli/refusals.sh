@@ -543,6 +543,11 @@ profile p {
   profile p { }
 }
 END
+{
+	echo 'profile p {'
+	seq 17 | sed 's/.*/  profile n& { }/'
+	echo '}'
+} | refused "more nested profiles than an artefact holds" "1:9:$later"
 refused "a profile in a nested one that grants more than that" "4:35:$widens" <<'END'
 profile p {
   network { allow tcp 10.0.0.0/24 port 1 }
