@@ -174,14 +174,27 @@ static json_t *uri(const struct lint *l, const char *path)
 	return json_string(out);
 }
 
+/* Columns count characters, source_position() bytes. */
+static void position(const struct source_file *f, uint32_t offset, unsigned *line, unsigned *column)
+{
+	const char *begin;
+	unsigned bytes;
+
+	source_position(f, offset, line, &bytes);
+	begin = f->text + offset - (bytes - 1);
+	*column = 1;
+	for (unsigned i = 0; i + 1 < bytes; i++)
+		*column += ((unsigned char)begin[i] & 0xc0) != 0x80;
+}
+
 /* Columns from 1; the end is the one after the last. */
 static json_t *region(const struct lint *l, struct span at)
 {
 	const struct source_file *f = &l->compile->sources.file[at.file];
 	unsigned line, column, last_line, last_column;
 
-	source_position(f, at.begin, &line, &column);
-	source_position(f, at.end, &last_line, &last_column);
+	position(f, at.begin, &line, &column);
+	position(f, at.end, &last_line, &last_column);
 	return json_pack("{s:i, s:i, s:i, s:i}", "startLine", (int)line, "startColumn", (int)column, "endLine",
 			 (int)last_line, "endColumn", (int)last_column);
 }
@@ -259,7 +272,8 @@ static void report_sarif(const struct lint *l, size_t n, FILE *to)
 			json_array_append_new(results, result_json(&l[i], &l[i].item[k]));
 	driver = json_pack("{s:s, s:s, s:o}", "name", "cavec", "version", CAVE_VERSION, "rules", rules_json());
 	log = json_pack("{s:s, s:s, s:[{s:{s:o}, s:s, s:o}]}", "$schema", "https://json.schemastore.org/sarif-2.1.0.json",
-			"version", "2.1.0", "runs", "tool", "driver", driver, "columnKind", "utf16CodeUnits", "results", results);
+			"version", "2.1.0", "runs", "tool", "driver", driver, "columnKind", "unicodeCodePoints", "results",
+			results);
 	json_dumpf(log, to, JSON_INDENT(2));
 	fputc('\n', to);
 	json_decref(log);

@@ -169,6 +169,13 @@ run "$cavec" lint --format sarif "$work/twice.cave" "$work/aside.cave"
 expect 'SARIF' "$("$python" "$top/tests/tools/sarif.py" "$work/out")" = \
 	'CAVE102 warning 4 fix; CAVE114 warning 2 suppressed: of a test'
 
+printf 'profile p { env { set A "\303\244\303\266" }; network { allow resolver } }\n' >"$work/letters.cave"
+"$cavec" lint --format sarif "$work/letters.cave" >"$work/out"
+expect 'SARIF: columns are characters' "$("$python" -c 'import json, sys
+r = json.load(open(sys.argv[1]))["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]
+print(open(sys.argv[2], encoding="utf-8").read()[r["startColumn"] - 1:r["endColumn"] - 1])' \
+	"$work/out" "$work/letters.cave")" = 'allow resolver'
+
 # --- fixes
 cp "$work/twice.cave" "$work/fixed.cave"
 expect_status '--fix' 0 "$cavec" lint --fix "$work/fixed.cave"
