@@ -24,8 +24,12 @@ static void judge_record(struct arena *arena, const struct artefact_record *reco
 {
 	struct file_path of = { arena_strndup(arena, record->payload, record->length), record->flags };
 	bool above = path_below(asked, &of), inside = path_below(&of, asked);
+	bool file = right == CAVE_FILE_EXECUTE && !(of.flags & CAVE_FILE_FOLDER) && !path_is_place(of.path, of.flags);
 	const char *spelling;
 
+	/* What may be executed and has no final slash is a file, with nothing below. */
+	if (file && !(record->flags & CAVE_FILE_DENY))
+		above = above && inside;
 	if ((!above && !inside) || (!(record->flags & CAVE_FILE_DENY) && !(record->flags & right)))
 		return;
 	spelling = path_spelling(arena, of.path, of.flags);
