@@ -54,6 +54,8 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct net_ru
 	if (!v.failed)
 		prove_destinations(&v);
 	if (!v.failed)
+		prove_sets(&v);
+	if (!v.failed)
 		prove_protocols(&v);
 	if (!v.failed)
 		prove_unaddressed(&v);

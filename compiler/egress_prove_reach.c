@@ -4,7 +4,8 @@
  *
  * Addresses and ports are crossed in full up to FULL_CROSS pairs.  Above it an address that some
  * rule holds meets the ports of the rules that hold it or a neighbour of it; one that no rule holds
- * meets the first port of each range of those rules, and one port that is granted.
+ * meets the first port of each range of those rules, and one port that is granted.  Above MANY_OPERANDS an
+ * address meets one port, in hooks that take turns.  What lies between is for egress_prove_sets.c.
  */
 #include "compiler/egress_prover.h"
 
@@ -12,7 +13,7 @@
 #include <linux/in.h>
 #include <sys/socket.h>
 
-enum { FULL_CROSS = 512 };
+enum { FULL_CROSS = 512, MANY_OPERANDS = 2048 };
 
 /* --- one destination ------------------------------------------------------ */
 
@@ -132,7 +133,7 @@ static void ask_spelling(struct prover *v, struct point at, uint16_t port,
 
 static bool is_reached(const struct port_map *open)
 {
-	for (size_t i = 0; i < sizeof open->open[NET_UDP] / sizeof *open->open[NET_UDP]; i++)
+	for (size_t i = 0; i < open->used; i++)
 		if (open->open[NET_UDP][i])
 			return true;
 	return false;
@@ -226,6 +227,34 @@ static void ask_destination(struct prover *v, const struct port_map *open,
 	ask_ingress(v, at, port, raw[NET_UDP]);
 }
 
+/* One destination in some of the hooks, which take turns. */
+static void ask_in_turn(struct prover *v, const struct port_map *open, const struct port_map *open_raw,
+			struct point at, uint16_t port)
+{
+	bool to[NET_PROTOS], raw[NET_PROTOS];
+
+	for (int proto = 0; proto < NET_PROTOS; proto++) {
+		to[proto] = reference_allows(open, proto, port);
+		raw[proto] = reference_allows(open_raw, proto, port);
+	}
+	switch (v->turn++ % 4) {
+	case 0:
+		ask_spelling(v, at, port, to, raw);
+		break;
+	case 1:
+		ask_own(v, at, port, raw[NET_UDP]);
+		break;
+	case 2:
+		ask_ingress(v, at, port, raw[NET_UDP]);
+		break;
+	default:
+		if (at.family == NET_V4)
+			ask_spelling(v, mapped(at), port, to, raw);
+		else
+			ask_call(v, false, NET_TCP, at, port, to[NET_TCP]);
+	}
+}
+
 /* --- all of them ---------------------------------------------------------- */
 
 /* The ports that the `n` points of one address are asked with; `held`: some rule holds it. */
@@ -258,6 +287,10 @@ static void ask_address(struct prover *v, const struct point *point, size_t n, c
 
 	reference_holding(&v->ref, reference_normal(destination(*point)), &v->holding);
 	reference_judge(&v->holding, v->open);
+	if (v->many) {
+		ask_in_turn(v, v->open, raw, *point, point->port);
+		return;
+	}
 	ports = ports_for(v, point, n, v->holding.n, all);
 	for (size_t i = 0; i < ports->n && !v->failed; i++)
 		ask_destination(v, v->open, raw, *point, ports->item[i]);
@@ -268,7 +301,7 @@ static void note_ports(struct prover *v, struct point at)
 {
 	if (!is_reached(v->open) && !is_server(v, &at))
 		v->elsewhere = at;
-	for (size_t i = 0; i < sizeof v->some->open[NET_UDP] / sizeof *v->some->open[NET_UDP]; i++)
+	for (size_t i = 0; i < v->open->used; i++)
 		v->some->open[NET_UDP][i] |= v->open->open[NET_UDP][i];
 }
 
@@ -309,6 +342,15 @@ static void ask_samples(struct prover *v)
 		}
 }
 
+static size_t count_operands(const struct policy *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		n += p->net_rule[i].nto + p->net_rule[i].nexcept;
+	return n;
+}
+
 void prove_destinations(struct prover *v)
 {
 	struct points points;
@@ -317,6 +359,7 @@ void prove_destinations(struct prover *v)
 
 	if (is_server(v, NULL))
 		v->some->open[NET_UDP][v->servers->port[0].lo / 64] |= (uint64_t)1 << v->servers->port[0].lo % 64;
+	v->many = count_operands(v->p) > MANY_OPERANDS;
 	find_teredo(v);
 	points = list_points(v);
 	find_samples(v, &points);

@@ -82,7 +82,7 @@ void find_teredo(struct prover *v)
 		}
 }
 
-static bool allows_v6(const struct policy *p)
+bool allows_v6(const struct policy *p)
 {
 	for (size_t i = 0; i < p->nnet_rules; i++)
 		for (size_t k = 0; k < p->net_rule[i].nto; k++)
@@ -105,7 +105,7 @@ void add_operand(struct prover *v, struct points *to, const struct net_operand *
 				add_carriers(v, to, a.lo, port);
 		}
 		add_point(v, to, o->family, a, port);
-		if (o->family == NET_V6 && i < 2)
+		if (o->family == NET_V6 && i < 2 && !v->many)
 			add_words(v, to, a, port);
 	}
 }
@@ -222,7 +222,7 @@ int by_point(const void *x, const void *y)
 
 struct points list_points(struct prover *v)
 {
-	bool brief = !allows_v6(v->p);
+	bool brief = v->many || !allows_v6(v->p);
 	struct points all = { 0 };
 	size_t kept = 0;
 

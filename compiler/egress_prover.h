@@ -5,7 +5,7 @@
  * destinations, egress_prove_other.c about other protocols, bind and sockets, egress_prove_packet.c about
  * headers, egress_prove_local.c about endpoints of one's own, egress_prove_guest.c about who comes in there,
  * egress_prove_answer.c about who may be answered,
- * egress_prove_count.c about what is counted,
+ * egress_prove_sets.c follows programs for all addresses and ports, egress_prove_count.c asks about what is counted,
  * egress_prove_resolver.c about the name servers
  * that the runtime fills in.
  */
@@ -70,6 +70,8 @@ struct prover {
 	struct point elsewhere; /* an IPv4 address that UDP is not allowed to by any port */
 	uint64_t cookie; /* of the socket that is asked about; 0: nobody is its guest */
 	bool guests; /* there is a listen for datagrams */
+	bool many; /* operands: an address is asked about in some of the hooks only, and fewer of them */
+	unsigned turn;
 	bool failed;
 };
 
@@ -149,6 +151,10 @@ void prove_packet(struct prover *v, struct packet p);
 
 /* The parts.  Destinations come first: they find the samples that others vary. */
 void prove_destinations(struct prover *v);
+/* Whether some rule allows an IPv6 address. */
+bool allows_v6(const struct policy *p);
+/* Needs the samples: every program for all addresses and ports. */
+void prove_sets(struct prover *v);
 void prove_protocols(struct prover *v);
 void prove_unaddressed(struct prover *v);
 void prove_bind(struct prover *v);

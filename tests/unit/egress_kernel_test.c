@@ -498,6 +498,8 @@ static int serve(int type, const char *text, uint16_t port)
 	socklen_t size = make_address(&at, AF_INET, text, port);
 	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
 
+	/* What was served for the policy before may be in TIME_WAIT. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
 	if (fd < 0 || bind(fd, &at.any, size) || (type == SOCK_STREAM && listen(fd, 8)))
 		return -1;
 	return fd;
