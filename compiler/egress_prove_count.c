@@ -86,21 +86,39 @@ bool is_counted(struct prover *v, enum cave_hook hook, const struct ebpf_input *
 	return right;
 }
 
-/* One place is left, then none; and what is counted twice is one entry. */
-void prove_counting(struct prover *v)
+/* What every policy refuses in a hook: of `which`, one or another. */
+struct refused {
+	union {
+		struct bpf_sock_addr addr;
+		struct bpf_sock sock;
+		struct __sk_buff skb;
+	} ctx;
+	uint8_t packet[64];
+};
+
+static void make_refused(enum cave_hook hook, uint8_t which, struct refused *r)
 {
-	struct bpf_sock_addr ctx = { .protocol = 255, .user_port = htons(7) };
-	struct ebpf_map *map = find_map(v, CAVE_DENIALS_MAP), *rest = find_map(v, CAVE_UNCOUNTED_MAP);
-	const struct hook_program *h = &v->hook[CAVE_HOOK_CONNECT4];
-	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx, .map = v->map, .nmaps = v->nmaps };
+	memset(r, 0, sizeof *r);
+	if (hook == CAVE_HOOK_EGRESS || hook == CAVE_HOOK_INGRESS)
+		r->packet[9] = (uint8_t)(250 + which); /* of no version that there is */
+	else if (hook == CAVE_HOOK_SOCK_CREATE)
+		r->ctx.sock.family = 100u + which;
+	else
+		r->ctx.addr.protocol = 250u + which;
+}
+
+/* One place is left, then none; and what is counted twice is one entry. */
+static bool counts_all(struct prover *v, enum cave_hook hook, struct ebpf_map *map, struct ebpf_map *rest)
+{
+	const struct hook_program *h = &v->hook[hook];
 	uint64_t result = 1, lost = 0;
+	struct refused r;
+	struct ebpf_input in = { .ctx = &r.ctx, .ctx_size = sizeof r.ctx, .packet = r.packet,
+				 .packet_size = sizeof r.packet, .map = v->map, .nmaps = v->nmaps };
 	bool right = true;
 
-	if (!map || !rest)
-		return;
-	map->spec.max_entries = 1;
-	for (uint32_t i = 0; i < 4 && right; i++) {
-		ctx.user_ip4 = htonl(0x01020304 + (i > 1));
+	for (uint8_t i = 0; i < 4 && right; i++) {
+		make_refused(hook, i > 1, &r);
 		right = ebpf_run(h->insn, h->n, &in, &result, NULL) && !result;
 	}
 	if (right)
@@ -112,8 +130,21 @@ void prove_counting(struct prover *v)
 	while (map->n)
 		ebpf_map_delete(map, map->entry[0]);
 	memset(rest->value, 0, sizeof lost);
-	if (right || v->failed)
+	return right;
+}
+
+void prove_counting(struct prover *v)
+{
+	struct ebpf_map *map = find_map(v, CAVE_DENIALS_MAP), *rest = find_map(v, CAVE_UNCOUNTED_MAP);
+
+	if (!map || !rest)
 		return;
-	v->failed = true;
-	diag_error(v->d, CAVE_PROOF_FAILED, v->p->at, "the programs do not count what they refuse");
+	map->spec.max_entries = 1;
+	for (int hook = 0; hook < CAVE_HOOK_COUNT && !v->failed; hook++) {
+		if (counts_all(v, (enum cave_hook)hook, map, rest))
+			continue;
+		v->failed = true;
+		diag_error(v->d, CAVE_PROOF_FAILED, v->p->at, "the program for %s does not count what it refuses",
+			   artefact_hook_name((enum cave_hook)hook));
+	}
 }
