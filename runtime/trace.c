@@ -134,7 +134,9 @@ static void serve(struct trace *t, int fd)
 			continue;
 		}
 		answer(t, &in.q, &resp);
-		ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &resp); /* ENOENT: the call was interrupted meanwhile */
+		/* ENOENT: the call was interrupted meanwhile.  With anything else it would wait for ever. */
+		if (ioctl(fd, SECCOMP_IOCTL_NOTIF_SEND, &resp) && errno != ENOENT)
+			return;
 	}
 }
 
