@@ -11,7 +11,7 @@
 #   bpf            include/cave
 #   grammar        compiler (syntax tree and diagnostics only)
 #   compiler       bpf, include/cave, grammar
-#   runtime        include, bpf/artefact.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h, bpf/limits.h;
+#   runtime        include, bpf/artefact.h, bpf/hosts.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h, bpf/limits.h;
 #                  runtime/check also the interpreter: bpf/vm.h, bpf/program.h, bpf/arena.h
 #   tests          anything
 
@@ -40,14 +40,14 @@ endif
 
 CONFORMANCE := $(B)/conformance.bpf $(B)/conformance-egress.bpf
 
-all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-probe $(B)/cave-check $(B)/cave-report $(CONFORMANCE) $(B)/libcave.a $(B)/libcave.so
+all: $(B)/cavec $(B)/caverun $(B)/cave-load $(B)/cave-resolve $(B)/cave-resolve.bpf $(B)/cave-probe $(B)/cave-check $(B)/cave-report $(CONFORMANCE) $(B)/libcave.a $(B)/libcave.so
 
 # --- the compiler --------------------------------------------------------------------------------
 
 TABLES := syscalls_table syscalls_args syscalls_consts
 GEN := $(B)/gen/cave.tab.c $(B)/gen/cave.lex.c $(TABLES:%=$(B)/gen/%.h)
 CAVEC_SRC := $(filter-out bpf/loader.c,$(wildcard bpf/*.c)) $(wildcard compiler/*.c)
-CAVEC_LIB := -ljansson
+CAVEC_LIB := -ljansson -lpsl -lidn2 -lunistring
 STATIC := $(if $(SAN),,-static)
 
 # The tests are of objects for the host's C library; cavec itself, like caverun, is linked against musl: half of a compile
@@ -56,16 +56,17 @@ O := $(if $(SAN),$(B),$(B)/musl)
 GEN_OBJ := gen/cave.tab.o gen/cave.lex.o
 TEST_OBJ := $(CAVEC_SRC:%.c=$(B)/%.o) $(GEN_OBJ:%=$(B)/%)
 CAVEC_OBJ := $(CAVEC_SRC:%.c=$(O)/%.o) $(GEN_OBJ:%=$(O)/%)
-# Debian's library, which was built for glibc: compiler/musl has what it needs of that.
-JANSSON := $(if $(SAN),-ljansson,$(B)/musl/compiler/musl/fortify.o $(shell $(CC) -print-file-name=libjansson.a))
+# Debian's libraries, which were built for glibc: compiler/musl has what they need of that.
+LIBRARIES := $(if $(SAN),$(CAVEC_LIB),$(B)/musl/compiler/musl/fortify.o \
+	$(foreach l,jansson psl idn2 unistring,$(shell $(CC) -print-file-name=lib$(l).a)))
 O_CC := $(if $(SAN),$(CC),$(MUSL_CC))
 
 $(CAVEC_OBJ) $(TEST_OBJ): | $(GEN)
 $(B)/musl/compiler/%.o $(B)/musl/gen/%.o: MUSL_HARDEN := -fstack-protector-strong
 
-$(B)/cavec: $(CAVEC_OBJ) $(filter %.o,$(JANSSON))
+$(B)/cavec: $(CAVEC_OBJ) $(filter %.o,$(LIBRARIES))
 	@echo "  LD    $@"
-	$(Q)$(O_CC) $(CFLAGS) $(STATIC) -o $@ $(CAVEC_OBJ) $(JANSSON)
+	$(Q)$(O_CC) $(CFLAGS) $(STATIC) -o $@ $(CAVEC_OBJ) $(LIBRARIES)
 
 $(B)/gen/cave.tab.c: grammar/cave.y
 	@mkdir -p $(@D)
@@ -129,13 +130,15 @@ $(B)/%.o: %.c | $(GEN)
 
 # The library is the same sources for the hosts' C library, without what is caverun's own.
 
-RUN_SRC := $(filter-out runtime/load_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c bpf/cbpf.c
+RUN_SRC := $(filter-out runtime/load_%.c runtime/resolve_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/hosts.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c bpf/cbpf.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
 CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/become.c runtime/ending.c runtime/onlooker.c runtime/message.c runtime/options.c runtime/wait.c
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
 SONAME := libcave.so.0
+RESOLVE_SRC := $(wildcard runtime/resolve_*.c) bpf/hosts.c
+RESOLVE_OBJ := $(RESOLVE_SRC:%.c=$(B)/musl/%.o)
 LOAD_SRC := $(wildcard runtime/load_*.c)
-LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/runtime/kept_record.o $(B)/bpf/artefact.o $(B)/bpf/artefact_maps.o $(B)/bpf/sha256.o $(B)/bpf/limits.o
+LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/runtime/kept_record.o $(B)/bpf/artefact.o $(B)/bpf/artefact_maps.o $(B)/bpf/hosts.o $(B)/bpf/sha256.o $(B)/bpf/limits.o
 KERNEL_HEADERS := -idirafter /usr/include -idirafter /usr/include/$(ARCH)-linux-gnu
 
 ifdef SAN
@@ -147,12 +150,18 @@ $(B)/musl/%.o: %.c
 $(B)/caverun: $(RUN_OBJ)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) -o $@ $^
+$(B)/cave-resolve: $(RESOLVE_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lresolv
 else
 $(B)/musl/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  MUSL  $<"
 	$(Q)$(MUSL_CC) $(KERNEL_HEADERS) $(CPPFLAGS) $(CFLAGS) $(MUSL_HARDEN) $(WARN) -MMD -MP -c -o $@ $<
 $(B)/caverun: $(RUN_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(MUSL_CC) $(CFLAGS) -static -o $@ $^
+$(B)/cave-resolve: $(RESOLVE_OBJ)
 	@echo "  LD    $@"
 	$(Q)$(MUSL_CC) $(CFLAGS) -static -o $@ $^
 endif
@@ -189,7 +198,7 @@ $(B)/cave-load: $(LOAD_OBJ)
 
 # What was refused, and why: beside caverun where that is asked for.
 REFUSED_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/refused/*.c)) $(B)/runtime/json.o \
-	$(patsubst %,$(B)/bpf/%.o,artefact artefact_maps sha256 limits)
+	$(patsubst %,$(B)/bpf/%.o,artefact artefact_maps hosts sha256 limits)
 $(B)/cave-report: $(REFUSED_OBJ)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ -lbpf -lelf -lz
@@ -202,6 +211,10 @@ CHECK_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/check/*.c))
 $(B)/cave-check: $(CHECK_OBJ) $(LIB_OBJ) $(patsubst %,$(B)/bpf/%.o,arena ebpf ebpf_check ebpf_map)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(STATIC) -pthread -o $@ $^
+
+$(B)/cave-resolve.bpf: runtime/resolve.cave $(B)/cavec
+	@echo "  CAVE  $@"
+	$(Q)$(B)/cavec $< -o $@
 
 $(CONFORMANCE): $(B)/%.bpf: runtime/check/%.cave $(B)/cavec
 	@echo "  CAVE  $@"
@@ -265,7 +278,7 @@ $(B)/tests/tools/host%: tests/tools/host%.c $(B)/libcave.a
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $< $(B)/libcave.a
 
 # libFuzzer is clang's.
-FUZZED := $(wildcard bpf/artefact*.c) bpf/sha256.c bpf/limits.c
+FUZZED := $(wildcard bpf/artefact*.c) bpf/hosts.c bpf/sha256.c bpf/limits.c
 $(B)/fuzz/artefact: tests/fuzz/artefact_fuzz.c $(FUZZED) tests/unit/artefact_build.h $(wildcard bpf/artefact*.h)
 	@mkdir -p $(@D)
 	@echo "  FUZZ  $@"
@@ -300,8 +313,8 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cave $(DESTDIR)$(PREFIX)/include/cave \
 		$(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(B)/cavec $(B)/caverun $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(B)/cave-load $(B)/cave-probe $(B)/cave-check $(B)/cave-report $(DESTDIR)$(PREFIX)/libexec/cave
-	install -m 644 $(CONFORMANCE) $(DESTDIR)$(PREFIX)/libexec/cave
+	install -m 755 $(B)/cave-load $(B)/cave-resolve $(B)/cave-probe $(B)/cave-check $(B)/cave-report $(DESTDIR)$(PREFIX)/libexec/cave
+	install -m 644 $(CONFORMANCE) $(B)/cave-resolve.bpf $(DESTDIR)$(PREFIX)/libexec/cave
 	install -m 644 include/cave/*.h $(DESTDIR)$(PREFIX)/include/cave
 	install -m 644 include/cave.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 $(B)/libcave.a $(DESTDIR)$(LIBDIR)

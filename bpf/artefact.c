@@ -820,6 +820,17 @@ static bool check_profile(const struct artefact *a, const struct artefact_record
 	return nested_section(a, name, n) || fail(error, "there is no section for the nested profile at %zu", at);
 }
 
+/* Names are of no use without the programs that know their addresses. */
+static bool read_hosts(struct artefact *a, const struct artefact_record *r, size_t at, struct artefact_error *error)
+{
+	if (a->host_record || r->flags || !(a->requires & CAVE_REQUIRE_EGRESS) ||
+	    !hosts_open(r->payload, r->length, &a->hosts))
+		return fail(error, "cave.manifest: the record at %zu holds no host names", at);
+	a->host_record = r->payload;
+	a->host_record_size = r->length;
+	return true;
+}
+
 static bool check_record(struct artefact *a, const struct artefact_record *r, size_t at,
 			 struct tally *t, struct artefact_error *error)
 {
@@ -851,21 +862,24 @@ static bool check_record(struct artefact *a, const struct artefact_record *r, si
 		return read_limits(a, r, at, t, error);
 	case CAVE_RECORD_CHILDREN:
 		return read_children(a, r, at, error);
+	case CAVE_RECORD_HOSTS:
+		return read_hosts(a, r, at, error);
 	}
 	return fail(error, "cave.manifest: unknown record type %d at %zu", (int)r->type, at);
 }
 
-/* Without EGRESS there is no program at all; with it, one on every hook. */
+/* Without EGRESS there is no program at all; with it, one on every hook, but for those that belong to host names. */
 static bool read_programs(struct artefact *a, const struct tally *t, struct artefact_error *error)
 {
 	bool egress = a->requires & CAVE_REQUIRE_EGRESS;
 
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++) {
 		const struct artefact_section *s = artefact_section(a, hooks[i]);
+		bool wanted = egress && (i < CAVE_HOOK_NAMES || a->host_record);
 
-		if (!!s != egress || t->hook[i] != egress)
+		if (!!s != wanted || t->hook[i] != wanted)
 			return fail(error, "program %s is %s", hooks[i],
-				    egress ? "missing" : "there and the manifest asks for no network");
+				    wanted ? "missing" : "there and the manifest asks for nothing that it does");
 		if (!s)
 			continue;
 		if (!s->size || s->size % sizeof(struct bpf_insn) ||

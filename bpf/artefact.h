@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/hosts.h"
 #include "cave/artefact.h"
 #include "cave/hooks.h"
 
@@ -92,6 +93,9 @@ struct artefact {
 	struct artefact_map map[CAVE_MAPS_MAX]; /* by the numbers in programs */
 	size_t nmaps;
 	struct cave_reach reach; /* 0 without EGRESS */
+	const void *host_record; /* the payload of CAVE_RECORD_HOSTS, or NULL, and its checked view */
+	size_t host_record_size;
+	struct hosts hosts;
 	struct artefact_program program[CAVE_HOOK_COUNT]; /* all of them or, without EGRESS, none */
 	struct cave_limits limits; /* the defaults where the manifest has none */
 	bool children; /* it may execute what the file grants say … */

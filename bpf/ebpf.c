@@ -11,7 +11,7 @@
 #define BPF_ATOMIC 0xc0 /* linux/bpf.h since 5.12 */
 #endif
 
-enum { STACK_SIZE = 128, MAX_HELPER_SIZE = 64 };
+enum { STACK_SIZE = 256, STACK_HALF = STACK_SIZE / 2, MAX_HELPER_SIZE = 64 };
 
 /* Bytes of the stack, a bit for each. */
 typedef unsigned __int128 stack_bits;
@@ -33,7 +33,7 @@ struct machine {
 	uint64_t value[MAX_BPF_REG];
 	uint8_t kind[MAX_BPF_REG];
 	uint8_t stack[STACK_SIZE];
-	stack_bits written; /* which bytes of the stack hold something */
+	stack_bits written[2]; /* which bytes of each half of the stack hold something */
 	struct value of[MAX_BPF_REG];
 };
 
@@ -87,17 +87,29 @@ static void write_memory(void *to, uint64_t value, unsigned size)
 	}
 }
 
+/* The half of the stack that an offset, negative, lies in. */
+static unsigned half_of(int64_t offset)
+{
+	return offset >= -STACK_HALF;
+}
+
 /*
- * The bytes [offset, offset + size) of the stack, offset negative: as bits of `written`; 0 if
- * outside.
+ * The bytes [offset, offset + size) of the stack, offset negative: as bits of `written` of their half; 0 if they are
+ * outside, or in both.
  */
 static stack_bits stack_bytes(int64_t offset, unsigned size)
 {
-	stack_bits bits = size >= STACK_SIZE ? ~(stack_bits)0 : ((stack_bits)1 << size) - 1;
+	stack_bits bits = size >= STACK_HALF ? ~(stack_bits)0 : ((stack_bits)1 << size) - 1;
+	int64_t at = offset + (half_of(offset) ? STACK_HALF : STACK_SIZE);
 
-	if (offset < -STACK_SIZE || offset + (int64_t)size > 0)
+	if (at < 0 || at + size > STACK_HALF)
 		return 0;
-	return bits << (STACK_SIZE + offset);
+	return bits << at;
+}
+
+static bool is_written(const struct machine *m, int64_t offset, stack_bits bytes)
+{
+	return bytes && (m->written[half_of(offset)] & bytes) == bytes;
 }
 
 /*
@@ -121,8 +133,8 @@ static uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsigned si
 	case STACK:
 		bytes = stack_bytes(offset, size);
 		if (write)
-			m->written |= bytes;
-		return bytes && (m->written & bytes) == bytes ? m->stack + STACK_SIZE + offset : NULL;
+			m->written[half_of(offset)] |= bytes;
+		return is_written(m, offset, bytes) ? m->stack + STACK_SIZE + offset : NULL;
 	case VALUE:
 		if (offset < 0 || offset + size > m->of[reg].size || (write && m->of[reg].read_only))
 			return NULL;
@@ -202,7 +214,7 @@ static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 	bytes = stack_bytes(to, (unsigned)size);
 	if (!bytes || !in->packet)
 		return false;
-	m->written |= bytes;
+	m->written[half_of(to)] |= bytes;
 	if (offset <= in->packet_size && size <= in->packet_size - offset) {
 		memcpy(m->stack + STACK_SIZE + to, in->packet + offset, size);
 		return leave_helper(m, 0);
@@ -227,10 +239,10 @@ static const uint8_t *argument(struct machine *m, uint8_t reg, uint32_t size)
 
 	if (m->kind[reg] == VALUE)
 		return offset >= 0 && offset + size <= m->of[reg].size ? m->of[reg].base + offset : NULL;
-	if (m->kind[reg] != STACK || size > STACK_SIZE)
+	if (m->kind[reg] != STACK || size > STACK_HALF)
 		return NULL;
 	bytes = stack_bytes(offset, size);
-	return bytes && (m->written & bytes) == bytes ? m->stack + STACK_SIZE + offset : NULL;
+	return is_written(m, offset, bytes) ? m->stack + STACK_SIZE + offset : NULL;
 }
 
 static bool call_map(struct machine *m, int32_t helper, const struct ebpf_input *in)
@@ -259,6 +271,27 @@ static bool call_map(struct machine *m, int32_t helper, const struct ebpf_input 
 	if (!value || m->kind[BPF_REG_4] != NUMBER)
 		return false;
 	return leave_helper(m, (uint64_t)(int64_t)ebpf_map_set(map, key, value, m->value[BPF_REG_4]));
+}
+
+/* Helpers that tell the program something about where it runs. */
+static bool is_question(int32_t helper)
+{
+	return helper == BPF_FUNC_ktime_get_ns || helper == BPF_FUNC_get_current_cgroup_id ||
+	       helper == BPF_FUNC_skb_cgroup_id || helper == BPF_FUNC_get_socket_cookie;
+}
+
+/* Those about a packet or a socket take the context. */
+static bool call_question(struct machine *m, int32_t helper, const struct ebpf_input *in)
+{
+	bool of_context = helper == BPF_FUNC_skb_cgroup_id || helper == BPF_FUNC_get_socket_cookie;
+
+	if (of_context && m->kind[BPF_REG_1] != CONTEXT)
+		return false;
+	if (of_context && m->value[BPF_REG_1])
+		return false;
+	if (helper == BPF_FUNC_ktime_get_ns)
+		return leave_helper(m, in->now);
+	return leave_helper(m, helper == BPF_FUNC_get_socket_cookie ? in->cookie : in->cgroup);
 }
 
 /* --- computing ------------------------------------------------------------ */
@@ -436,8 +469,8 @@ static inline bool step(struct machine *m, const struct bpf_insn *insn, const st
 	case BPF_JMP:
 		if (insn->imm == BPF_FUNC_skb_load_bytes)
 			return call_load_bytes(m, in);
-		if (insn->imm == BPF_FUNC_get_socket_cookie)
-			return m->kind[BPF_REG_1] == CONTEXT && m->value[BPF_REG_1] == 0 && leave_helper(m, in->cookie);
+		if (is_question(insn->imm))
+			return call_question(m, insn->imm, in);
 		return call_map(m, insn->imm, in);
 	default:
 		return alu(m, insn);
@@ -447,7 +480,7 @@ static inline bool step(struct machine *m, const struct bpf_insn *insn, const st
 static void reset(struct machine *m)
 {
 	memset(m->kind, UNSET, sizeof m->kind);
-	m->written = 0;
+	m->written[0] = m->written[1] = 0;
 	m->kind[BPF_REG_1] = CONTEXT;
 	m->value[BPF_REG_1] = 0;
 	m->kind[BPF_REG_10] = STACK;

@@ -78,6 +78,9 @@ static bool check_call(const struct bpf_insn *insn)
 	case BPF_FUNC_map_lookup_elem:
 	case BPF_FUNC_map_update_elem:
 	case BPF_FUNC_map_delete_elem:
+	case BPF_FUNC_get_current_cgroup_id:
+	case BPF_FUNC_skb_cgroup_id:
+	case BPF_FUNC_ktime_get_ns:
 		return true;
 	default:
 		return false;

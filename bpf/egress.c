@@ -12,15 +12,21 @@ static void (*const generator[CAVE_HOOK_COUNT])(struct hook_gen *g) = {
 	[CAVE_HOOK_SOCK_CREATE] = gen_sock_create,
 	[CAVE_HOOK_EGRESS] = gen_egress,
 	[CAVE_HOOK_INGRESS] = gen_ingress,
+	[CAVE_HOOK_RECVMSG4] = gen_answered4,
+	[CAVE_HOOK_RECVMSG6] = gen_answered6,
+	[CAVE_HOOK_GETPEERNAME4] = gen_answered4,
+	[CAVE_HOOK_GETPEERNAME6] = gen_answered6,
 };
 
-enum map_number { MAP_DENIALS, MAP_UNCOUNTED, MAP_GUESTS };
+/* What every policy has; then the guests, the names, and the tables, of those that have them. */
+enum map_number { MAP_DENIALS, MAP_UNCOUNTED, MAPS_COMMON };
 
 static bool generate_hook(struct arena *a, const struct net_set *set, const struct tables *tables,
 			  enum cave_hook hook, struct hook_program *out, struct gen_error *error)
 {
 	struct hook_gen g = { .hook = hook, .set = set, .tables = tables, .proto = { true, true },
-			      .denials = MAP_DENIALS, .guests = MAP_GUESTS };
+			      .denials = MAP_DENIALS, .guests = MAPS_COMMON,
+			      .names_map = MAPS_COMMON + net_set_listens(set, NET_UDP) };
 
 	asm_init(&g.s, a);
 	g.allow = asm_new_label(&g.s);
@@ -29,24 +35,32 @@ static bool generate_hook(struct arena *a, const struct net_set *set, const stru
 	g.peer.resolver = set->resolver;
 	g.local = make_judge(&g, set->local, tables->at);
 	make_settle(&g);
+	g.strangers = g.deny;
+	g.names = asm_new_label(&g.s);
+	g.peer.names = has_names(&g);
+	if (g.peer.names)
+		g.peer.no = g.names;
 	/* Where nothing is reached nothing is asked: the kernel takes no code that cannot be run. */
 	if (!net_set_empty(set))
 		generator[hook](&g);
 	emit_port_blocks(&g, &g.peer);
 	emit_port_blocks(&g, &g.local);
+	emit_names(&g);
 	emit_settle(&g);
 	if (asm_is_used(&g.s, g.allow)) {
 		asm_place(&g.s, g.allow);
 		asm_return(&g.s, 1);
 	}
-	asm_place(&g.s, g.deny);
-	if (!net_set_empty(set))
-		count_denial(&g);
-	asm_return(&g.s, 0);
+	if (asm_is_used(&g.s, g.deny)) {
+		asm_place(&g.s, g.deny);
+		if (!net_set_empty(set))
+			count_denial(&g);
+		asm_return(&g.s, 0);
+	}
 	return asm_finish(&g.s, hook, out, error);
 }
 
-/* In the order of enum map_number; the tables come after these. */
+/* In that order. */
 static void add_maps(struct tables *t, const struct net_set *set)
 {
 	if (net_set_empty(set))
@@ -55,19 +69,21 @@ static void add_maps(struct tables *t, const struct net_set *set)
 	tables_add(t, &egress_uncounted_map);
 	if (net_set_listens(set, NET_UDP))
 		tables_add(t, &egress_guests);
+	for (size_t i = 0; set->hosts && i < NAMES_MAPS; i++)
+		tables_add(t, &egress_names_maps[i]);
 }
 
 bool egress_generate(struct arena *a, const struct net_set *set, struct hook_program *out,
 		     struct gen_error *error)
 {
-	struct hook_program all[CAVE_HOOK_COUNT];
+	struct hook_program all[CAVE_HOOK_COUNT] = { 0 };
 	struct tables *tables = ARENA_ARRAY(a, 1, struct tables);
 
 	tables_init(a, tables);
 	add_maps(tables, set);
 	if (!tables_build(a, set, tables, error))
 		return false;
-	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++)
+	for (int hook = 0; hook < (set->hosts ? CAVE_HOOK_COUNT : CAVE_HOOK_NAMES); hook++)
 		if (!generate_hook(a, set, tables, (enum cave_hook)hook, &all[hook], error))
 			return false;
 	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++) {

@@ -174,7 +174,7 @@ void judge_accepted(struct hook_gen *g)
 
 	if (denies(g))
 		g->local.yes = asm_new_label(&g->s);
-	asm_place(&g->s, g->peer.no);
+	place_strangers(g);
 	if (!grants(&g->local, NET_TCP)) {
 		answer_guest(g);
 		return;

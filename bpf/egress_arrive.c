@@ -104,8 +104,7 @@ static void judge_strange_datagram(struct hook_gen *g)
 {
 	asm_label six = asm_new_label(&g->s);
 
-	emit_port_blocks(g, &g->peer);
-	asm_place(&g->s, g->peer.no);
+	place_strangers(g);
 	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
 	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
 	judge_own_endpoint(g, 20, IPPROTO_UDP);
@@ -123,7 +122,7 @@ void gen_ingress(struct hook_gen *g)
 	bool listens = grants(&g->local, NET_TCP) || takes_guests(g), asked = takes_guests(g) || (listens && denies(g));
 
 	if (takes_guests(g))
-		g->peer.no = asm_new_label(&g->s);
+		take_strangers(g);
 	g->local.yes = asked ? asm_new_label(&g->s) : g->settled;
 	if (takes_guests(g))
 		asm_set(&g->s, VISITOR, 0);

@@ -54,13 +54,23 @@ void asm_place(struct assembler *s, asm_label label)
 			land(s, &s->fixup[i - 1], s->n);
 }
 
-void asm_jump(struct assembler *s, uint8_t code, uint8_t dst, uint32_t imm, asm_label label)
+static void emit_jump(struct assembler *s, struct bpf_insn insn, asm_label label)
 {
 	*ARENA_PUSH(s->arena, s->fixup, s->nfixups, s->fixups_cap) =
 		(struct asm_fixup){ .insn = s->n, .label = label, .next = s->label[label].first };
 	s->label[label].first = s->nfixups;
 	s->waiting++;
-	asm_emit(s, (struct bpf_insn){ .code = code, .dst_reg = dst, .imm = (int32_t)imm });
+	asm_emit(s, insn);
+}
+
+void asm_jump(struct assembler *s, uint8_t code, uint8_t dst, uint32_t imm, asm_label label)
+{
+	emit_jump(s, (struct bpf_insn){ .code = code, .dst_reg = dst, .imm = (int32_t)imm }, label);
+}
+
+void asm_jump_reg(struct assembler *s, uint8_t code, uint8_t dst, uint8_t src, asm_label label)
+{
+	emit_jump(s, (struct bpf_insn){ .code = code, .dst_reg = dst, .src_reg = src }, label);
 }
 
 void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint32_t field)

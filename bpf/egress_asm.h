@@ -53,6 +53,9 @@ void asm_emit(struct assembler *s, struct bpf_insn insn);
 /* A jump to `label`: `code` is the whole opcode; `dst` and `imm` are compared. */
 void asm_jump(struct assembler *s, uint8_t code, uint8_t dst, uint32_t imm, asm_label label);
 
+/* The same, with a register in place of `imm`. */
+void asm_jump_reg(struct assembler *s, uint8_t code, uint8_t dst, uint8_t src, asm_label label);
+
 /* The next instruction, a jump, compares with a field of a resolver's slot (cave/artefact.h). */
 void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint32_t field);
 

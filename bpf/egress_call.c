@@ -47,8 +47,7 @@ static void judge_stranger(struct hook_gen *g)
 {
 	if (!takes_guests(g))
 		return;
-	emit_port_blocks(g, &g->peer);
-	asm_place(&g->s, g->peer.no);
+	place_strangers(g);
 	answer_guest(g);
 }
 
@@ -57,7 +56,7 @@ static void gen_destination4(struct hook_gen *g, bool datagram)
 	asm_label known = asm_new_label(&g->s);
 
 	if (takes_guests(g))
-		g->peer.no = asm_new_label(&g->s);
+		take_strangers(g);
 	load_sock_addr(g);
 	asm_load(&g->s, BPF_W, ADDR4, CTX, SOCK_ADDR(user_ip4));
 	if (datagram)
@@ -73,7 +72,7 @@ static void gen_destination4(struct hook_gen *g, bool datagram)
 static void gen_destination6(struct hook_gen *g, bool datagram)
 {
 	if (takes_guests(g))
-		g->peer.no = asm_new_label(&g->s);
+		take_strangers(g);
 	load_sock_addr(g);
 	load_words(g, SOCK_ADDR(user_ip6));
 	if (datagram)

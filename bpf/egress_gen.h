@@ -54,6 +54,7 @@ struct judge {
 	const struct cell_table *const (*table)[NET_FAMILIES]; /* of large cells */
 	struct ports_block *ports; /* by port set, and a last one for what a table knows */
 	bool resolver; /* the host's name servers too */
+	bool names; /* addresses of granted names too: at `no` they are asked for */
 };
 
 /* One program while it is generated. */
@@ -68,7 +69,10 @@ struct hook_gen {
 	struct judge shut[NET_FAMILIES]; /* what is denied of peers that are not granted by their address */
 	asm_label settle[NET_FAMILIES]; /* to be let through unless it is denied; in host order */
 	asm_label settled; /* not denied */
-	uint32_t denials, guests; /* the numbers of these maps; what is not counted comes after the first */
+	uint32_t denials, guests, names_map; /* the numbers of these maps; what is not counted comes after the first */
+	asm_label strangers; /* peers that nothing grants: those that come in of themselves, or refused */
+	bool names_done; /* the code at `names` is there */
+	asm_label names; /* what no rule on addresses grants, where there are grants by name */
 };
 
 #define SOCK_ADDR(field) ((int16_t)offsetof(struct bpf_sock_addr, field))
@@ -167,6 +171,29 @@ void answer_guest(struct hook_gen *g);
 
 /* The sender that was noted: let through; of a datagram to an endpoint of a `listen`, it becomes a guest. */
 void admit_guest(struct hook_gen *g);
+
+/* --- egress_names.c ------------------------------------------------------- */
+
+/* Whether names are granted. */
+bool has_names(const struct hook_gen *g);
+
+/* Notes the peer that is judged next, its address in host order in ADDR4 or R2-R5, for the code at g->names. */
+void prepare_names(struct hook_gen *g, enum net_family family);
+
+/* Peers that nothing grants go on where they are placed, rather than be refused; what comes first is placed too. */
+void take_strangers(struct hook_gen *g);
+void place_strangers(struct hook_gen *g);
+
+/* The maps that the code refers to: numbers from g->names_map on. */
+enum names_map { NAMES_RUN, NAMES_LIVE, NAMES_ASKED, NAMES_MAPS };
+extern const struct map_def egress_names_maps[NAMES_MAPS];
+
+/* The code at g->names, once; what no name grants goes on at g->strangers, with its protocol in PROTO. */
+void emit_names(struct hook_gen *g);
+
+/* recvmsg and getpeername. */
+void gen_answered4(struct hook_gen *g);
+void gen_answered6(struct hook_gen *g);
 
 /* --- the hooks ------------------------------------------------------------ */
 

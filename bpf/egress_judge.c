@@ -43,7 +43,7 @@ struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FA
 
 bool grants(const struct judge *j, int proto)
 {
-	return j->cell[proto][NET_V4].n || j->cell[proto][NET_V6].n || j->resolver;
+	return j->cell[proto][NET_V4].n || j->cell[proto][NET_V6].n || j->resolver || j->names;
 }
 
 bool uses(const struct hook_gen *g, int proto)
@@ -218,6 +218,8 @@ void judge_host(struct hook_gen *g, const struct judge *j, enum net_family famil
 	bool share = g->proto[NET_TCP] && grants(j, NET_TCP) && grants(j, NET_UDP) &&
 		     same_cell(&j->cell[NET_TCP][family], &j->cell[NET_UDP][family]);
 
+	if (j == &g->peer)
+		prepare_names(g, family);
 	if (j->resolver)
 		judge_resolver(g, family);
 	if (share)

@@ -199,7 +199,7 @@ static void load_peer_port(struct hook_gen *g)
 static void load_mapped_peer(struct hook_gen *g)
 {
 	load_words(g, SKB(remote_ip6));
-	require_mapped(g, g->peer.no);
+	require_mapped(g, g->strangers);
 	asm_move(&g->s, ADDR4, addr6_reg[3]);
 	load_peer_port(g);
 }
@@ -239,13 +239,13 @@ static void egress4(struct hook_gen *g)
 	asm_place(&g->s, inet);
 	if (tcp && udp)
 		jump_if(g, BPF_JEQ, PROTO, IPPROTO_TCP, peer);
-	/* Guests come and go: whatever could have come about of two of them is judged itself. */
-	if (takes_guests(g))
+	/* Guests and the addresses of names come and go: whatever could have come about of two of them is judged itself. */
+	if (takes_guests(g) || has_names(g))
 		asm_goto(&g->s, own);
 	else if (udp)
 		split_mixed(g, own, peer);
 	if (tcp || !takes_guests(g))
-		load_peer4(g, peer, udp && !takes_guests(g));
+		load_peer4(g, peer, udp && !takes_guests(g) && !has_names(g));
 	asm_place(&g->s, own);
 	note_peer4(g);
 	judge4(g, &g->peer);
@@ -302,14 +302,13 @@ void gen_egress(struct hook_gen *g)
 	asm_label six = asm_new_label(&g->s);
 
 	if (grants(&g->local, NET_TCP) || takes_guests(g))
-		g->peer.no = asm_new_label(&g->s);
+		take_strangers(g);
 	load_header(g, six);
 	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
 	require_proto(g);
 	egress4(g);
 	asm_place(&g->s, six);
 	egress6(g);
-	emit_port_blocks(g, &g->peer);
 	if (grants(&g->local, NET_TCP) || takes_guests(g))
 		judge_accepted(g);
 }

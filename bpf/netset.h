@@ -54,6 +54,8 @@ struct net_reach {
 	uint64_t v4, v6;
 };
 
+struct host_set;
+
 struct net_set {
 	struct net_cell cell[NET_PROTOS][NET_FAMILIES];
 	struct net_cell local[NET_PROTOS][NET_FAMILIES]; /* of one's own: where peers may come in */
@@ -64,15 +66,16 @@ struct net_set {
 	struct net_cell shut[NET_PROTOS][NET_FAMILIES];
 	const struct net_portset *portset; /* no two equal */
 	size_t nportsets;
+	const struct host_set *hosts; /* and the addresses of granted names (bpf/hostset.h); NULL: none */
 	bool resolver; /* and the host's name servers, which are known when the tool starts */
 	line_id resolver_line;
 	struct net_reach reach; /* of all cells together */
 };
 
-/* True if any destination of this protocol is reached. */
+/* True if any destination of this protocol is reached; names are looked up by both. */
 static inline bool net_set_reaches(const struct net_set *s, enum net_proto proto)
 {
-	return s->cell[proto][NET_V4].n || s->cell[proto][NET_V6].n || s->resolver;
+	return s->cell[proto][NET_V4].n || s->cell[proto][NET_V6].n || s->resolver || s->hosts;
 }
 
 /* True if peers may come in by this protocol. */

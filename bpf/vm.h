@@ -72,6 +72,8 @@ struct ebpf_input {
 	uint64_t cookie; /* of the socket; 0: there is none */
 	struct ebpf_map *map; /* by the numbers that the program refers to them by */
 	size_t nmaps;
+	uint64_t cgroup; /* the id of the caller's control group or, of a packet, of its socket's */
+	uint64_t now; /* CLOCK_MONOTONIC, nanoseconds */
 };
 
 /*

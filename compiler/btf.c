@@ -114,9 +114,12 @@ static void fill(struct arena *a, struct btf_types *btf, const struct object_par
 	buffer_add(&funcs, &func_size, sizeof func_size);
 	buffer_add(&lines, &line_size, sizeof line_size);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++) {
-		uint32_t function = btf_function(btf, object_function(parts->hook[i].hook), prototype);
-		uint32_t name = btf_string(btf, sections[parts->hook[i].hook]);
+		uint32_t function, name;
 
+		if (!parts->hook[i].n)
+			continue;
+		function = btf_function(btf, object_function(parts->hook[i].hook), prototype);
+		name = btf_string(btf, sections[parts->hook[i].hook]);
 		put_function(name, function, &funcs);
 		put_lines(&s, &parts->hook[i], name, &lines);
 	}

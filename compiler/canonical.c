@@ -7,6 +7,7 @@
 #include "bpf/limits.h"
 #include "cave/artefact.h"
 #include "compiler/egress.h"
+#include "compiler/hosts.h"
 #include "compiler/paths.h"
 
 enum { LINE_LENGTH = 90 };
@@ -89,15 +90,7 @@ static void put_prefix(struct buffer *b, enum net_family family, struct net_addr
 		buffer_printf(b, "/%u", (family == NET_V4 ? 32 : 128) - bits);
 }
 
-/* The addresses of a rule, several to a line. */
-struct list {
-	struct buffer *to;
-	size_t line; /* where the line began */
-	bool first;
-	bool deny; /* any range may be named */
-};
-
-static void next_item(struct list *l)
+void canonical_next(struct canonical_list *l)
 {
 	if (!l->first && l->to->n - l->line > LINE_LENGTH) {
 		l->line = l->to->n;
@@ -108,14 +101,14 @@ static void next_item(struct list *l)
 	l->first = false;
 }
 
-static bool may_be_named(const struct list *l, enum net_family family, struct net_addr lo, struct net_addr hi)
+static bool may_be_named(const struct canonical_list *l, enum net_family family, struct net_addr lo, struct net_addr hi)
 {
 	return l->deny || egress_one_operand(family, lo, hi);
 }
 
 /* The largest prefix that begins at `at`, ends by `hi` and may be named; its last address. */
-static unsigned largest_prefix(const struct list *l, enum net_family family, struct net_addr at, struct net_addr hi,
-			       struct net_addr *last)
+static unsigned largest_prefix(const struct canonical_list *l, enum net_family family, struct net_addr at,
+			       struct net_addr hi, struct net_addr *last)
 {
 	unsigned bits = zero_bits(at, family == NET_V4 ? 32 : 128);
 
@@ -125,27 +118,27 @@ static unsigned largest_prefix(const struct list *l, enum net_family family, str
 }
 
 /* An interval as a prefix, or as a range; in several prefixes if it may not be named as one. */
-static void put_interval(struct list *l, enum net_family family, const struct net_interval *i)
+void canonical_range(struct canonical_list *l, enum net_family family, struct net_addr lo, struct net_addr hi)
 {
-	struct net_addr at = i->lo, last;
+	struct net_addr at = lo, last;
 
 	for (;; at = add_size(last, 0)) {
-		unsigned bits = largest_prefix(l, family, at, i->hi, &last);
+		unsigned bits = largest_prefix(l, family, at, hi, &last);
 
-		next_item(l);
-		if (net_addr_cmp(last, i->hi) < 0 && may_be_named(l, family, at, i->hi)) {
+		canonical_next(l);
+		if (net_addr_cmp(last, hi) < 0 && may_be_named(l, family, at, hi)) {
 			put_prefix(l->to, family, at, 0);
 			buffer_text(l->to, "-");
-			put_prefix(l->to, family, i->hi, 0);
+			put_prefix(l->to, family, hi, 0);
 			return;
 		}
 		put_prefix(l->to, family, at, bits);
-		if (net_addr_cmp(last, i->hi) >= 0)
+		if (net_addr_cmp(last, hi) >= 0)
 			return;
 	}
 }
 
-static void put_ports(struct buffer *b, const struct net_portset *set)
+void canonical_ports(struct buffer *b, const struct net_portset *set)
 {
 	buffer_printf(b, " port {");
 	for (size_t i = 0; i < set->n; i++) {
@@ -157,7 +150,7 @@ static void put_ports(struct buffer *b, const struct net_portset *set)
 		else
 			buffer_printf(b, "%u-%u", r.lo, r.hi);
 	}
-	buffer_printf(b, " }\n");
+	buffer_printf(b, " }");
 }
 
 /* Every local address of the family has these ports: only a listen can reach the unspecified one. */
@@ -166,13 +159,14 @@ static bool is_everywhere(const struct net_cell *cell, uint32_t ports)
 	return cell->n && !cell->interval[0].lo.hi && !cell->interval[0].lo.lo && cell->interval[0].ports == ports;
 }
 
-static void put_destination(struct list *l, enum net_family family, const struct net_interval *i, bool everywhere)
+static void put_destination(struct canonical_list *l, enum net_family family, const struct net_interval *i,
+			    bool everywhere)
 {
 	if (!everywhere) {
-		put_interval(l, family, i);
+		canonical_range(l, family, i->lo, i->hi);
 		return;
 	}
-	next_item(l);
+	canonical_next(l);
 	buffer_text(l->to, family == NET_V4 ? "0.0.0.0" : "::");
 }
 
@@ -252,13 +246,14 @@ static void put_rules(struct buffer *b, const struct net_set *set, const char *v
 		qsort(part, n, sizeof *part, by_rule);
 	for (size_t i = 0; i < n;) {
 		uint32_t ports = part[i].interval->ports;
-		struct list l = { b, b->n, true, deny };
+		struct canonical_list l = { b, b->n, true, deny };
 
 		buffer_printf(b, "        %s %s {", verb, protos[proto]);
 		for (; i < n && part[i].interval->ports == ports; i++)
 			put_destination(&l, part[i].family, part[i].interval, part[i].everywhere);
 		buffer_text(b, " }");
-		put_ports(b, &set->portset[ports]);
+		canonical_ports(b, &set->portset[ports]);
+		buffer_text(b, "\n");
 	}
 }
 
@@ -271,6 +266,8 @@ static void put_network(struct buffer *b, const struct policy *p, const struct n
 		buffer_printf(b, "        allow resolver\n");
 	if (p->netlink_route)
 		buffer_printf(b, "        allow netlink route\n");
+	if (set->hosts)
+		hosts_canonical(set->hosts, b);
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		put_rules(b, set, "allow", proto, set->cell[proto], rank);
 	for (int proto = 0; proto < NET_PROTOS; proto++)
@@ -352,7 +349,7 @@ static void put_limits(struct buffer *b, const struct policy *p)
 void canonical_text(const struct policy *p, const struct net_set *set, struct buffer *out)
 {
 	buffer_printf(out, "profile %s {\n    sandbox required\n", p->name);
-	if (set->nportsets || p->netlink_route || p->resolver)
+	if (set->nportsets || p->netlink_route || p->resolver || set->hosts)
 		put_network(out, p, set);
 	else
 		buffer_printf(out, "    network false\n");

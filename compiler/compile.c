@@ -16,6 +16,7 @@
 #include "compiler/canonical.h"
 #include "compiler/covers.h"
 #include "compiler/egress.h"
+#include "compiler/hosts.h"
 #include "compiler/emit.h"
 #include "compiler/grants_expect.h"
 #include "compiler/manifest.h"
@@ -50,6 +51,8 @@ void compile_sets(struct compile *c, const struct resolve_options *o)
 {
 	c->policy.bound = (struct net_reach){ o->rules.reach_ipv4, o->rules.reach_ipv6 };
 	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
+	if (hosts_resolve(&c->diags, &c->arena, &c->policy, &c->hosts) && c->hosts.ngrants)
+		c->set.hosts = &c->hosts;
 	if (!c->diags.errors)
 		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, c->rules);
 }
@@ -113,6 +116,14 @@ static void generate_filter(struct compile *c, enum sys_arch arch)
 		syscalls_prove(&c->diags, &c->rules[arch], &c->filter[arch]);
 }
 
+void compile_prove(struct compile *c)
+{
+	if (c->set.hosts)
+		names_prove(&c->diags, &c->policy, c->set.hosts, c->hook);
+	else
+		egress_prove(&c->diags, &c->policy, c->hook);
+}
+
 static void generate_one(struct compile *c)
 {
 	struct gen_error error = { 0 };
@@ -127,7 +138,7 @@ static void generate_one(struct compile *c)
 	if (!egress_generate(&c->arena, &c->set, c->hook, &error))
 		too_long(c, &error, "an egress program");
 	else
-		egress_prove(&c->diags, &c->policy, c->hook);
+		compile_prove(c);
 }
 
 bool compile_generate(struct compile *c)
@@ -142,6 +153,7 @@ static void expect(struct compile *c)
 {
 	syscalls_expect(&c->diags, &c->policy, c->filter);
 	egress_expect(&c->diags, &c->policy, c->has_hooks ? c->hook : NULL);
+	hosts_expect(&c->diags, &c->arena, &c->policy, c->set.hosts);
 	for (size_t i = 0; i < c->nnested; i++)
 		expect(c->nested[i]);
 }
@@ -190,7 +202,7 @@ static const char *assemble(struct compile *c, const struct nested_profiles *nes
 	struct artefact *view = arena_alloc(&c->arena, sizeof *view);
 
 	compile_text_of(c, !c->around, &parts.policy);
-	manifest_write(&c->policy, c->filter, parts.hook, &c->set.reach, nested, &parts.manifest);
+	manifest_write(&c->policy, c->filter, parts.hook, &c->set, nested, &parts.manifest);
 	if (parts.manifest.n > ARTEFACT_MANIFEST_MAX) {
 		diag_error(&c->diags, CAVE_VALUE, c->policy.at,
 			   "the profile's names, values and paths take %zu bytes, more than %d", parts.manifest.n,

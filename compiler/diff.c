@@ -9,7 +9,9 @@
 
 static const struct diff_kind kinds[] = {
 	{ "destination", "destinations", diff_destinations },
+	{ "name", "host names", diff_names },
 	{ "listen", "listening", diff_listens },
+	{ "denial", "denials", diff_denials },
 	{ "credential", "credentials", diff_credentials },
 	{ "environment", "environment", diff_env },
 	{ "file", "files", diff_files },

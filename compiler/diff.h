@@ -66,7 +66,9 @@ const struct compile *diff_side(const struct diff *d, enum diff_way way);
 
 /* The kinds. */
 void diff_destinations(struct diff *d);
+void diff_names(struct diff *d);
 void diff_listens(struct diff *d);
+void diff_denials(struct diff *d);
 void diff_credentials(struct diff *d);
 void diff_env(struct diff *d);
 void diff_files(struct diff *d);

@@ -13,6 +13,7 @@
 #include "compiler/artefact_read.h"
 #include "compiler/compile.h"
 #include "compiler/disasm.h"
+#include "compiler/dump_hosts.h"
 #include "compiler/paths.h"
 
 /* A source line as the artefact records it; the text need not end with a NUL in a damaged one. */
@@ -206,6 +207,8 @@ static void dump_record(FILE *to, const struct artefact *a, const struct artefac
 			r->length / sizeof(struct cave_resolver_patch));
 	} else if (r->type == CAVE_RECORD_MAP) {
 		dump_map(to, a, r);
+	} else if (r->type == CAVE_RECORD_HOSTS) {
+		dump_hosts(to, &a->hosts);
 	} else if (r->type == CAVE_RECORD_REACH) {
 		dump_reach(to, r);
 	} else if (r->type == CAVE_RECORD_LIMITS) {

@@ -106,10 +106,8 @@ static bool refuse_port_suffix(const struct reader *r)
 	}
 	if (!is_address(host) && (strchr(host, ':') || strchr(host, '[') || !host[0]))
 		return false;
-	e = diag_error(r->d, is_address(host) ? CAVE_VALUE : CAVE_UNSUPPORTED, r->at,
-		       is_address(host)
-			       ? "`%s` joins an address and a port"
-			       : "`%s` names a host: grants by host name are not built yet",
+	e = diag_error(r->d, CAVE_VALUE, r->at,
+		       is_address(host) ? "`%s` joins an address and a port" : "`%s` joins a host name and a port",
 		       r->text);
 	NOTE(r, e, "write: %s port %s", host, colon[1] == '*' ? "any" : colon + 1);
 	return true;
@@ -145,9 +143,8 @@ static void refuse_name(const struct reader *r)
 		     "addresses look like 192.0.2.9, 192.0.2.0/24, 2001:db8::1 or 2001:db8::/48");
 		return;
 	}
-	e = diag_error(r->d, CAVE_UNSUPPORTED, r->at,
-		       "`%s` names a host: grants by host name are not built yet", r->text);
-	NOTE(r, e, "write the host's addresses");
+	e = value_error(r, "it is a host name");
+	NOTE(r, e, "write an address of the host");
 }
 
 /* True for what is no address at all; the error is recorded. */

@@ -18,6 +18,8 @@ static bool check_programs(struct prover *v)
 	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++) {
 		size_t bad;
 
+		if (!v->hook[hook].n && hook >= CAVE_HOOK_NAMES && !v->p->nhost_rules)
+			continue;
 		if (ebpf_check(v->hook[hook].insn, v->hook[hook].n, &bad))
 			continue;
 		diag_error(
@@ -30,13 +32,17 @@ static bool check_programs(struct prover *v)
 }
 
 bool prove_programs(struct diags *d, const struct policy *p, const struct net_rule *servers,
-		    const struct hook_program *hook)
+		    const struct hook_program *hook, const struct names_model *names)
 {
 	struct arena scratch = { 0 };
 	struct prover v = { .d = d, .a = &scratch, .p = p, .servers = servers, .hook = hook };
 
-	v.map = ebpf_maps(&scratch, hook->maps);
+	v.names = names;
+	v.map = names ? names->map : ebpf_maps(&scratch, hook->maps);
 	v.nmaps = hook->maps ? hook->maps->n : 0;
+	/* Names are looked up by both protocols, and their addresses come later. */
+	for (int proto = 0; names && proto < NET_PROTOS; proto++)
+		v.granted[proto] = v.used[proto] = true;
 	reference_init(&v.ref, &scratch, p);
 	v.near = reference_list(&scratch, p);
 	v.holding = reference_list(&scratch, p);
@@ -53,7 +59,8 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct net_ru
 	v.failed = !check_programs(&v);
 	if (!v.failed)
 		prove_destinations(&v);
-	if (!v.failed)
+	/* What the maps of names say is not followed for all inputs: those policies are asked point by point. */
+	if (!v.failed && !names)
 		prove_sets(&v);
 	if (!v.failed)
 		prove_protocols(&v);

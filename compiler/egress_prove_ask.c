@@ -47,6 +47,10 @@ bool run_program(struct prover *v, enum cave_hook hook, struct ebpf_input *in, u
 	in->cookie = v->cookie;
 	in->map = v->map;
 	in->nmaps = v->nmaps;
+	if (v->names) {
+		in->cgroup = v->names->cgroup;
+		in->now = v->names->now;
+	}
 	if (ebpf_run(h->insn, h->n, in, result, NULL) && *result <= 1) {
 		if (is_counted(v, hook, in, !*result))
 			return true;
@@ -86,6 +90,22 @@ static void put_sock_addr(struct bpf_sock_addr *ctx, int protocol, struct point 
 		put_words(ctx->user_ip6, at.addr);
 }
 
+/* A lookup: whatever address it is sent to, it goes to the run's resolver if there is one. */
+static bool is_led(const struct prover *v, const struct question *q, struct point *to, uint16_t *port)
+{
+	bool mapped = q->at.family == NET_V6 && reference_normal(q->at).family == NET_V4;
+	bool four = q->at.family == NET_V4 || mapped;
+	bool datagram = q->hook == CAVE_HOOK_SENDMSG4 || q->hook == CAVE_HOOK_SENDMSG6;
+	bool call = datagram || q->hook == CAVE_HOOK_CONNECT4 || q->hook == CAVE_HOOK_CONNECT6;
+
+	if (!v->names || !call || q->port != 53 || (q->protocol != IPPROTO_UDP && (datagram || q->protocol != IPPROTO_TCP)))
+		return false;
+	*port = four ? v->names->port4 : v->names->port6;
+	*to = q->at;
+	to->addr = (struct net_addr){ 0, four ? 0x7f000001 | (mapped ? (uint64_t)0xffff << 32 : 0) : 1 };
+	return *port != 0;
+}
+
 /*
  * An address given to connect, sendmsg or bind.  `want_at` is what the context must hold
  * afterwards, where the call goes on.
@@ -94,12 +114,15 @@ void ask_sock_addr(struct prover *v, const struct question *q, bool want, struct
 {
 	struct bpf_sock_addr ctx, after;
 	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
+	uint16_t port = q->port;
 	uint64_t result;
 
 	put_sock_addr(&ctx, q->protocol, q->at, q->port);
 	if (!run_program(v, q->hook, &in, &result))
 		return;
-	put_sock_addr(&after, q->protocol, want_at, q->port);
+	if (!want && is_led(v, q, &want_at, &port))
+		want = true;
+	put_sock_addr(&after, q->protocol, want_at, port);
 	if ((result == 1) != want || (want && memcmp(&ctx, &after, sizeof ctx)))
 		disagree(v, q, want);
 }

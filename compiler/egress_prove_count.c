@@ -140,7 +140,7 @@ void prove_counting(struct prover *v)
 	if (!map || !rest)
 		return;
 	map->spec.max_entries = 1;
-	for (int hook = 0; hook < CAVE_HOOK_COUNT && !v->failed; hook++) {
+	for (int hook = 0; hook < CAVE_HOOK_NAMES && !v->failed; hook++) {
 		if (counts_all(v, (enum cave_hook)hook, map, rest))
 			continue;
 		v->failed = true;

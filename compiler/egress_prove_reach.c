@@ -75,8 +75,8 @@ static void ask_translated(struct prover *v, struct point peer, uint16_t port, b
 	const struct datagram d = { beside(v->elsewhere.addr), v->elsewhere, port, peer, port,
 				    "to a peer of another address" };
 
-	/* Beside a listen for datagrams, every packet has to be allowed itself. */
-	ask_datagram(v, &d, !v->guests && (port ? want : v->granted[NET_UDP]));
+	/* Beside a listen for datagrams and with names, every packet has to be allowed itself. */
+	ask_datagram(v, &d, !v->guests && !v->names && (port ? want : v->granted[NET_UDP]));
 }
 
 static void ask_ingress(struct prover *v, struct point from, uint16_t port, bool want)
@@ -156,16 +156,19 @@ bool is_server(const struct prover *v, const struct point *at)
 static void ask_mixed(struct prover *v, struct point at, uint16_t port, bool reached, bool want)
 {
 	const struct sample *s = &v->sample[NET_UDP][NET_V4];
-	const bool some = (s->known || is_server(v, NULL)) && (!port || reference_allows(v->some, NET_UDP, port));
+	/* With names, which of their addresses and ports could be mixed is not known: every packet is judged itself. */
+	const bool known = s->known || is_server(v, NULL);
+	const bool some = v->names || (known && (!port || reference_allows(v->some, NET_UDP, port)));
+	const bool mixed = v->names || v->guests || (some && reached);
 	struct datagram d = { .to = at, .port = port, .form = "as a packet's destination" };
 
 	reached = reached || is_server(v, &at);
 	d.source = beside(at.addr);
 	d.peer.family = NET_V4;
-	ask_datagram(v, &d, v->guests || (some && reached) ? want : v->granted[NET_UDP]);
+	ask_datagram(v, &d, mixed ? want : v->granted[NET_UDP]);
 	d.peer = v->elsewhere;
 	d.peer_port = port ? port : 443;
-	ask_datagram(v, &d, (v->guests || (some && reached)) && want);
+	ask_datagram(v, &d, mixed && want);
 	d.form = "as a packet's source and destination";
 	d.source = at.addr;
 	ask_datagram(v, &d, (v->guests || some) && want);

@@ -58,14 +58,15 @@ static bool prove_resolver(struct diags *d, const struct policy *p, const struct
 	said.net_rule = rule;
 	said.nnet_rules++;
 	for (int h = 0; h < CAVE_HOOK_COUNT; h++) {
-		struct bpf_insn *insn = ARENA_ARRAY(&scratch, hook[h].n, struct bpf_insn);
+		struct bpf_insn *insn = ARENA_ARRAY(&scratch, hook[h].n + 1, struct bpf_insn);
 
-		memcpy(insn, hook[h].insn, hook[h].n * sizeof *insn);
+		if (hook[h].n)
+			memcpy(insn, hook[h].insn, hook[h].n * sizeof *insn);
 		artefact_resolver_fill(hook[h].patch, hook[h].npatches, (enum cave_hook)h, address, n, insn);
 		filled[h] = hook[h];
 		filled[h].insn = insn;
 	}
-	good = prove_programs(d, &said, &rule[0], filled);
+	good = prove_programs(d, &said, &rule[0], filled, NULL);
 	arena_free(&scratch);
 	return good;
 }
@@ -123,7 +124,7 @@ static bool check_unset(struct diags *d, const struct policy *p, const struct ho
 bool egress_prove(struct diags *d, const struct policy *p, const struct hook_program *hook)
 {
 	if (!p->resolver)
-		return prove_programs(d, p, NULL, hook);
+		return prove_programs(d, p, NULL, hook, NULL);
 	for (int h = 0; h < CAVE_HOOK_COUNT; h++)
 		if (!check_unset(d, p, &hook[h]))
 			return false;

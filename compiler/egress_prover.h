@@ -72,7 +72,16 @@ struct prover {
 	bool guests; /* there is a listen for datagrams */
 	bool many; /* operands: an address is asked about in some of the hooks only, and fewer of them */
 	unsigned turn;
+	const struct names_model *names; /* what the maps of a policy that grants by host name hold; NULL: it does not */
 	bool failed;
+};
+
+/* A run as the maps know it. */
+struct names_model {
+	struct ebpf_map *map;
+	size_t nmaps;
+	uint64_t cgroup, now;
+	uint16_t port4, port6; /* of the resolver; 0: there is none */
 };
 
 /* What a program is asked: what its input says, and how else it is special. */
@@ -185,9 +194,9 @@ void prove_answers(struct prover *v);
 
 /*
  * All parts, for programs in which nothing is left to be filled in: `servers` is the rule of the policy that stands for
- * what was, or NULL.
+ * what was, or NULL.  With `names`, the rules name the addresses that its maps hold.
  */
 bool prove_programs(struct diags *d, const struct policy *p, const struct net_rule *servers,
-		    const struct hook_program *hook);
+		    const struct hook_program *hook, const struct names_model *names);
 
 #endif

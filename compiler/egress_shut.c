@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is denied where destinations are not all named by their addresses: peers that come in at a `listen`, and the
- * host's name servers.  The denials become rules that "allow" what they deny, for the sweep.
+ * What is denied where destinations are not all named by their addresses: peers that come in at a `listen`, the
+ * host's name servers, and the addresses of granted names.  The denials become rules that "allow" what they deny, for
+ * the sweep.
  */
 #include "cave/artefact.h"
 #include "compiler/egress_set.h"
@@ -13,6 +14,15 @@ static bool listens(const struct policy *p, enum net_proto proto)
 {
 	for (size_t i = 0; i < p->nlistens; i++)
 		if (p->listen[i].proto[proto])
+			return true;
+	return false;
+}
+
+/* What a granted name leads to is not named by its address either. */
+static bool names_hosts(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nhost_rules; i++)
+		if (p->host_rule[i].allow)
 			return true;
 	return false;
 }
@@ -74,7 +84,7 @@ static struct net_rule turn_round(struct arena *a, const struct net_rule *deny, 
 
 size_t egress_denials(struct arena *a, const struct policy *p, enum net_proto proto, const struct net_rule **out)
 {
-	bool all_ports = listens(p, proto);
+	bool all_ports = listens(p, proto) || names_hosts(p);
 	struct net_rule *rule = NULL;
 	size_t n = 0, cap = 0;
 

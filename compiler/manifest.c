@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compiler/manifest.h"
 
+#include "compiler/hosts.h"
 #include "compiler/system_set.h"
 
 static const char *const hook_section[] = {
@@ -87,6 +88,16 @@ static void put_maps(struct buffer *b, const struct map_list *maps)
 	}
 }
 
+static void put_hosts(struct buffer *b, const struct host_set *hosts)
+{
+	struct buffer payload = { .arena = b->arena };
+
+	if (!hosts)
+		return;
+	hosts_record(hosts, &payload);
+	put_record(b, CAVE_RECORD_HOSTS, 0, payload.data, payload.n);
+}
+
 static void put_reach(struct buffer *b, const struct net_reach *reach)
 {
 	const struct cave_reach payload = { reach->v4, reach->v6 };
@@ -106,7 +117,7 @@ static void put_nested(struct buffer *b, const struct nested_profiles *nested)
 }
 
 void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES],
-		    const struct hook_program *hook, const struct net_reach *reach,
+		    const struct hook_program *hook, const struct net_set *set,
 		    const struct nested_profiles *nested, struct buffer *out)
 {
 	struct cave_manifest_header header = {
@@ -124,7 +135,8 @@ void manifest_write(const struct policy *p, const struct filter_program filter[A
 	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
 		put_filter(out, artefact_arch_audit(arch), &filter[arch]);
 	for (size_t i = 0; hook && i < CAVE_HOOK_COUNT; i++)
-		put_string(out, CAVE_RECORD_PROGRAM, 0, hook_section[i]);
+		if (hook[i].n)
+			put_string(out, CAVE_RECORD_PROGRAM, 0, hook_section[i]);
 	if (hook) {
 		put_resolver(out, hook);
 		put_maps(out, hook->maps);
@@ -134,8 +146,10 @@ void manifest_write(const struct policy *p, const struct filter_program filter[A
 		put_record(out, CAVE_RECORD_CHILDREN, 0, &(struct cave_children){ p->max_processes, 0 },
 			   sizeof(struct cave_children));
 	put_nested(out, nested);
-	if (hook)
-		put_reach(out, reach);
+	if (hook) {
+		put_hosts(out, set->hosts);
+		put_reach(out, &set->reach);
+	}
 	header.size = (uint32_t)out->n;
 	memcpy(out->data, &header, sizeof header);
 }

@@ -20,9 +20,9 @@ struct nested_profiles {
 	size_t n, cap;
 };
 
-/* A filter for each architecture; `hook`: CAVE_HOOK_COUNT egress programs, or NULL; `reach`: theirs. */
+/* A filter for each architecture; `hook`: CAVE_HOOK_COUNT egress programs, or NULL; `set`: what they are made from. */
 void manifest_write(const struct policy *p, const struct filter_program filter[ARTEFACT_ARCHES],
-		    const struct hook_program *hook, const struct net_reach *reach,
+		    const struct hook_program *hook, const struct net_set *set,
 		    const struct nested_profiles *nested, struct buffer *out);
 
 #endif

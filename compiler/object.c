@@ -38,7 +38,8 @@ const char *object_function(enum cave_hook hook)
 {
 	static const char *const names[] = {
 		"cave_connect4", "cave_connect6", "cave_sendmsg4", "cave_sendmsg6", "cave_bind4",
-		"cave_bind6",	 "cave_sock",	  "cave_egress",   "cave_ingress",
+		"cave_bind6",	 "cave_sock",	  "cave_egress",   "cave_ingress",  "cave_recvmsg4",
+		"cave_recvmsg6", "cave_getpeer4", "cave_getpeer6",
 	};
 	_Static_assert(sizeof names / sizeof *names == CAVE_HOOK_COUNT, "one name per hook");
 
@@ -108,8 +109,8 @@ static void add_maps(struct layout *l, const struct map_list *maps)
 	}
 }
 
-/* Which instructions of the program in `section` refer to which map; maps' symbols follow those of the programs. */
-static void add_references(struct layout *l, const struct hook_program *p, size_t section)
+/* Which instructions of the program in `section` refer to which map; `maps` is the symbol of the first one. */
+static void add_references(struct layout *l, const struct hook_program *p, size_t section, Elf64_Xword maps)
 {
 	struct section *s = NULL;
 
@@ -123,7 +124,7 @@ static void add_references(struct layout *l, const struct hook_program *p, size_
 		i++;
 		if (!insn->src_reg)
 			continue;
-		rel.r_info = ELF64_R_INFO(1 + CAVE_HOOK_COUNT + (Elf64_Xword)insn[by_value].imm, R_BPF_64_64);
+		rel.r_info = ELF64_R_INFO(maps + (Elf64_Xword)insn[by_value].imm, R_BPF_64_64);
 		if (!s) {
 			s = add(l, arena_printf(l->arena, ".rel%s", hook_section[p->hook]), SHT_REL, NULL, 0);
 			s->info = (Elf64_Word)section;
@@ -137,11 +138,14 @@ static void add_programs(struct layout *l, const struct object_parts *parts)
 {
 	static const char license[] = "Dual MIT/GPL";
 	struct buffer btf = { .arena = l->arena }, ext = { .arena = l->arena };
-	const size_t first = l->n;
+	size_t section[CAVE_HOOK_COUNT];
 
 	for (size_t i = 0; parts->hook && i < CAVE_HOOK_COUNT; i++) {
 		const struct hook_program *p = &parts->hook[i];
 
+		section[i] = l->n;
+		if (!p->n)
+			continue;
 		add_symbol(l, object_function(p->hook), STT_FUNC, l->n, 0, p->n * sizeof *p->insn);
 		add(l, hook_section[p->hook], SHT_PROGBITS, p->insn, p->n * sizeof *p->insn)->flags =
 			SHF_ALLOC | SHF_EXECINSTR;
@@ -149,9 +153,11 @@ static void add_programs(struct layout *l, const struct object_parts *parts)
 	if (!parts->hook)
 		return;
 	if (parts->hook->maps) {
+		const size_t maps = l->symbols.n / sizeof(Elf64_Sym);
+
 		add_maps(l, parts->hook->maps);
 		for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
-			add_references(l, &parts->hook[i], first + i);
+			add_references(l, &parts->hook[i], section[i], maps);
 	}
 	add(l, "license", SHT_PROGBITS, license, sizeof license)->flags = SHF_ALLOC | SHF_WRITE;
 	btf_write(l->arena, parts, &btf, &ext);

@@ -6,6 +6,7 @@
 #ifndef CAVE_COMPILER_PIPELINE_H
 #define CAVE_COMPILER_PIPELINE_H
 
+#include "bpf/hostset.h"
 #include "bpf/program.h"
 #include "compiler/buffer.h"
 #include "compiler/resolve.h"
@@ -17,6 +18,7 @@ struct compile {
 	struct loader loader;
 	struct policy policy;
 	struct net_set set;
+	struct host_set hosts;
 	struct sys_rules rules[SYS_ARCHES];
 	struct filter_program filter[SYS_ARCHES];
 	struct hook_program hook[CAVE_HOOK_COUNT];
@@ -58,6 +60,9 @@ bool compile_resolve(struct compile *c, const struct resolve_options *o, uint32_
 
 /* The canonical text: of the profile alone, or with those within it. */
 void compile_text_of(const struct compile *c, bool nested, struct buffer *out);
+
+/* Holds the egress programs against the policy; a difference is recorded. */
+void compile_prove(struct compile *c);
 
 /* Rules and sets to programs, each proved against the policy.  False after an error was recorded. */
 bool compile_generate(struct compile *c);

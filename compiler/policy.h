@@ -32,6 +32,34 @@ struct net_rule {
 	line_id line;
 };
 
+/* A host name in normal form (compiler/hosts.h), or every name below it. */
+struct host_pattern {
+	const char *name;
+	bool below; /* `*.name`: one or more labels before it, and not the name itself */
+	struct span at;
+};
+
+/*
+ * A rule on host names as written; one on addresses and names is two.  A denial refuses the lookup, so that it has no
+ * protocol and no ports.
+ */
+struct host_rule {
+	bool allow;
+	bool proto[NET_PROTOS];
+	const struct host_pattern *to;
+	size_t nto;
+	const struct host_pattern *except;
+	size_t nexcept;
+	const struct net_operand *not_at; /* addresses of `except` */
+	size_t nnot_at;
+	const struct net_operand *within; /* where answers may be; none: anywhere that is globally reachable */
+	size_t nwithin;
+	const struct net_ports *port;
+	size_t nports;
+	struct span at;
+	line_id line;
+};
+
 /* A line of `expect` about one destination. */
 struct connect_expectation {
 	bool allow;
@@ -39,6 +67,16 @@ struct connect_expectation {
 	enum net_family family;
 	struct net_addr to;
 	uint16_t port;
+	struct span at;
+};
+
+/* A line of `expect` about a name: that it may be looked up or, with ports, that its addresses may be reached. */
+struct host_expectation {
+	bool allow;
+	bool connect;
+	enum net_proto proto;
+	uint16_t port;
+	struct host_pattern name; /* one name */
 	struct span at;
 };
 
@@ -79,6 +117,8 @@ struct policy {
 	size_t nnet_rules;
 	const struct net_rule *listen; /* `to`: local addresses */
 	size_t nlistens;
+	const struct host_rule *host_rule;
+	size_t nhost_rules;
 	bool resolver; /* the host's name servers may be reached, port 53 */
 	struct span resolver_at;
 	bool netlink_route; /* interfaces, addresses and routes may be read */
@@ -114,6 +154,8 @@ struct policy {
 	size_t nconnects;
 	const struct grant_expectation *grant;
 	size_t ngrants;
+	const struct host_expectation *lookup;
+	size_t nlookups;
 };
 
 static inline bool policy_has_arch(const struct policy *p, unsigned arch)

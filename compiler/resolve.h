@@ -49,6 +49,8 @@ struct resolver {
 	struct span netlink_allow, netlink_deny; /* the first of each */
 	struct net_rule *net_rule, *listen;
 	size_t nnet_rules, net_cap, nlistens, listen_cap;
+	struct host_rule *host_rule;
+	size_t nhost_rules, host_cap;
 	bool net_incomplete; /* see struct policy */
 	struct credential_use *credential;
 	size_t ncredentials, credential_cap;
@@ -70,6 +72,8 @@ struct resolver {
 	const char **set; /* the built-in sets that were used */
 	size_t nsets, set_cap;
 	const char *in_set; /* the one whose statements are being resolved */
+	struct host_expectation *lookup;
+	size_t nlookups, lookup_cap;
 };
 
 /* Resolves the statements of profile file number `file`.  Returns false if any error was recorded. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/egress.h"
+#include "compiler/hosts.h"
 #include "compiler/paths.h"
 #include "compiler/resolve.h"
 #include "compiler/syscalls.h"
@@ -92,6 +93,16 @@ static bool expect_subject(struct resolver *r, const struct node *n)
 	return false;
 }
 
+static void expect_host(struct resolver *r, const struct node *n)
+{
+	struct host_expectation x;
+
+	if (r->policy->bare)
+		diag_error(r->diags, CAVE_SYNTAX, n->kids->at, "a bare filter has no network to expect something of");
+	else if (host_parse_expectation(r->diags, r->arena, n, &x))
+		*ARENA_PUSH(r->arena, r->lookup, r->nlookups, r->lookup_cap) = x;
+}
+
 void resolve_expect(struct resolver *r, const struct node *statement)
 {
 	for (const struct node *n = statement->kids; n; n = n->next) {
@@ -101,6 +112,8 @@ void resolve_expect(struct resolver *r, const struct node *statement)
 				  nowhere, "write: allow …, or: deny …");
 		else if (is_word(n->kids, "syscall"))
 			expect_syscall(r, n);
+		else if (n->kids && host_is_expected(n))
+			expect_host(r, n);
 		else if (is_word(n->kids, "connect"))
 			expect_connect(r, n);
 		else if (!expect_subject(r, n))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/egress.h"
+#include "compiler/hosts.h"
 #include "compiler/resolve.h"
 
 static const struct span nowhere;
@@ -12,20 +13,40 @@ static const char *const proto_names[] = { "tcp", "udp", NULL };
 /* A rule while its parts are gathered. */
 struct draft {
 	struct net_rule rule;
-	struct net_operand *to, *except;
+	struct net_operand *to, *except, *within;
+	struct host_pattern *host, *host_except;
 	struct net_ports *port;
-	size_t to_cap, except_cap, port_cap;
-	const struct node *port_node;
+	size_t to_cap, except_cap, port_cap, host_cap, host_except_cap, nwithin, within_cap, nhosts, nhost_excepts;
+	const struct node *port_node, *within_node;
 	bool failed;
 	bool local; /* the addresses are of one's own: a listen */
 };
 
+/* A name or a wildcard, which has to be bounded if it is granted. */
+static void add_host(struct resolver *r, struct draft *w, bool except, const char *text, struct span at)
+{
+	struct host_pattern pattern;
+
+	if (!host_parse(r->diags, r->arena, text, at, &pattern) ||
+	    (w->rule.allow && !except && !host_bounded(r->diags, &pattern, text)))
+		w->failed = true;
+	else if (except)
+		*ARENA_PUSH(r->arena, w->host_except, w->nhost_excepts, w->host_except_cap) = pattern;
+	else
+		*ARENA_PUSH(r->arena, w->host, w->nhosts, w->host_cap) = pattern;
+}
+
 static void add_text(struct resolver *r, struct draft *w, bool except, const char *text, struct span at)
 {
 	struct net_operand found[2];
-	size_t count = w->local ? egress_parse_local(r->diags, text, at, found)
-				: egress_parse_address(r->diags, text, at, found);
+	size_t count;
 
+	if (!w->local && host_is_name(text)) {
+		add_host(r, w, except, text, at);
+		return;
+	}
+	count = w->local ? egress_parse_local(r->diags, text, at, found) :
+			   egress_parse_address(r->diags, text, at, found);
 	w->failed |= count == 0;
 	for (size_t i = 0; i < count; i++) {
 		if (except)
@@ -171,16 +192,76 @@ static void add_protos(struct resolver *r, struct draft *w, const struct node *n
 		add_proto(r, w, i);
 }
 
-/* … within …: in the language, not in this version. */
-static bool arrives_later(struct resolver *r, const struct node *n)
+/* within …: where the addresses of names may be, beside or instead of the globally reachable ones. */
+static void add_place(struct resolver *r, struct draft *w, const struct node *n)
 {
+	struct net_operand found[2];
+	size_t count;
+
+	if (n->kind != N_WORD || host_is_name(n->text)) {
+		diag_error(r->diags, CAVE_SYNTAX, n->at, "'within' takes addresses and prefixes");
+		w->failed = true;
+		return;
+	}
+	count = egress_parse_address(r->diags, n->text, n->at, found);
+	w->failed |= count == 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!host_place_check(r->diags, &found[i]))
+			w->failed = true;
+		*ARENA_PUSH(r->arena, w->within, w->nwithin, w->within_cap) = found[i];
+	}
+}
+
+static void add_within(struct resolver *r, struct draft *w, const struct node *clause)
+{
+	const struct node *n = clause->kids;
+
+	if (w->within_node) {
+		diag_note(r->diags, diag_error(r->diags, CAVE_CONTRADICTION, clause->name, "a rule has one 'within'"),
+			  w->within_node->name, "the first one is here");
+		w->failed = true;
+		return;
+	}
+	w->within_node = clause;
+	if (n->kind != N_GROUP) {
+		add_place(r, w, n);
+		return;
+	}
+	if (!n->kids) {
+		diag_error(r->diags, CAVE_VALUE, n->at, "this list is empty: it names no address");
+		w->failed = true;
+	}
 	for (const struct node *i = n->kids; i; i = i->next)
-		if (i->kind == N_WITHIN) {
-			unsupported(r, i->name, "'within' is for grants by host name, which are");
-			r->net_incomplete = true;
-			return true;
-		}
-	return false;
+		add_place(r, w, i);
+}
+
+/* What may not stand beside names, or not without them. */
+static void check_hosts(struct resolver *r, struct draft *w, const struct node *rule, size_t noperands)
+{
+	struct diag *e = NULL;
+
+	if (!w->nhosts && w->within_node)
+		e = diag_error(r->diags, CAVE_SYNTAX, w->within_node->name,
+			       "'within' says where the addresses of names may be, and this rule has no name");
+	else if (!w->nhosts && w->nhost_excepts)
+		e = diag_error(r->diags, CAVE_VALUE, w->host_except[0].at, "no name of this rule is excepted by this one");
+	else if (w->nhosts && !w->rule.allow && (noperands == 2 || w->port_node)) {
+		e = diag_error(r->diags, CAVE_VALUE, rule->at,
+			       "a denial by name refuses its lookup, for every protocol and port");
+		diag_note(r->diags, e, nowhere, "write: deny NAME");
+	}
+	w->failed |= e != NULL;
+}
+
+static void push_hosts(struct resolver *r, const struct draft *w)
+{
+	struct host_rule h = { .allow = w->rule.allow, .to = w->host, .nto = w->nhosts, .except = w->host_except,
+			       .nexcept = w->nhost_excepts, .not_at = w->except, .nnot_at = w->rule.nexcept,
+			       .within = w->within, .nwithin = w->nwithin, .port = w->port,
+			       .nports = w->rule.nports, .at = w->rule.at, .line = w->rule.line };
+
+	memcpy(h.proto, w->rule.proto, sizeof h.proto);
+	*ARENA_PUSH(r->arena, r->host_rule, r->nhost_rules, r->host_cap) = h;
 }
 
 /* allow resolver: the name servers of the host that the tool runs on.  False if the rule is another one. */
@@ -253,6 +334,8 @@ static void add_clauses(struct resolver *r, struct draft *w, const struct node *
 	for (; clause; clause = clause->next) {
 		if (clause->kind == N_PORT) {
 			add_ports(r, w, clause);
+		} else if (clause->kind == N_WITHIN) {
+			add_within(r, w, clause);
 		} else if (w->rule.allow && !w->local) {
 			add_addresses(r, w, true, clause->kids);
 		} else {
@@ -293,12 +376,14 @@ static void resolve_rule(struct resolver *r, const struct node *n)
 	const struct node *clause = n->kids;
 	size_t count = 0;
 
-	if (arrives_later(r, n) || resolve_netlink(r, n) || resolve_resolver(r, n))
+	if (resolve_netlink(r, n) || resolve_resolver(r, n))
 		return;
-	for (; clause && clause->kind != N_EXCEPT && clause->kind != N_PORT; clause = clause->next)
+	for (; clause && clause->kind != N_EXCEPT && clause->kind != N_PORT && clause->kind != N_WITHIN;
+	     clause = clause->next)
 		count++;
 	add_operands(r, &w, n, count);
 	add_clauses(r, &w, clause);
+	check_hosts(r, &w, n, count);
 	default_ports(r, &w, n);
 	if (w.failed) {
 		r->net_incomplete = true;
@@ -308,6 +393,10 @@ static void resolve_rule(struct resolver *r, const struct node *n)
 	w.rule.except = w.except;
 	w.rule.port = w.port;
 	w.rule.line = sources_line(r->diags->sources, n->at);
+	if (w.nhosts)
+		push_hosts(r, &w);
+	if (!w.rule.nto)
+		return;
 	if (!local)
 		*ARENA_PUSH(r->arena, r->net_rule, r->nnet_rules, r->net_cap) = w.rule;
 	else
@@ -368,6 +457,9 @@ static struct span first_grant(const struct resolver *r)
 		return allow->at;
 	if (r->nlistens)
 		return r->listen[0].at;
+	for (size_t i = 0; i < r->nhost_rules; i++)
+		if (r->host_rule[i].allow)
+			return r->host_rule[i].at;
 	return r->netlink_allow.file ? r->netlink_allow : r->resolver_allow;
 }
 
@@ -378,6 +470,8 @@ void finish_network(struct resolver *r)
 
 	p->net_rule = r->net_rule;
 	p->nnet_rules = r->nnet_rules;
+	p->host_rule = r->host_rule;
+	p->nhost_rules = r->nhost_rules;
 	p->listen = r->listen;
 	p->nlistens = r->nlistens;
 	p->resolver = r->resolver_allow.file && !r->resolver_deny.file;
@@ -388,6 +482,14 @@ void finish_network(struct resolver *r)
 		diag_note(r->diags,
 			  diag_error(r->diags, CAVE_CONTRADICTION, r->network.at, "network false, beside a grant"),
 			  grant, "the grant is here");
-	else if (r->network_block.file && !p->nnet_rules && !grant.file && !r->diags->errors)
+	else if (r->network_block.file && !p->nnet_rules && !p->nhost_rules && !grant.file && !r->diags->errors)
 		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
+	for (size_t i = 0; p->resolver && i < p->nhost_rules; i++)
+		if (p->host_rule[i].allow) {
+			diag_note(r->diags,
+				  diag_error(r->diags, CAVE_CONTRADICTION, r->resolver_allow,
+					     "'allow resolver' beside host names: what it answers would be known to nobody"),
+				  p->host_rule[i].at, "granted names are looked up without it");
+			break;
+		}
 }

@@ -97,7 +97,7 @@ static const char *differs(struct compile *c, const struct artefact *view, const
 	compile_text_of(c, !c->around, &text);
 	if (text.n != view->policy.size || memcmp(text.data, view->policy.data, text.n) != 0)
 		return "its text is not in the canonical form of this compiler";
-	manifest_write(&c->policy, c->filter, c->has_hooks ? c->hook : NULL, &c->set.reach, nested, &manifest);
+	manifest_write(&c->policy, c->filter, c->has_hooks ? c->hook : NULL, &c->set, nested, &manifest);
 	if (manifest.n != view->manifest.size || memcmp(manifest.data, view->manifest.data, manifest.n) != 0)
 		return "its manifest says something else than its text";
 	return NULL;
@@ -115,7 +115,7 @@ static const char *check(struct compile *c, const struct artefact *view, const s
 	for (unsigned arch = 0; arch < SYS_ARCHES; arch++)
 		syscalls_prove(&c->diags, &c->rules[arch], &c->filter[arch]);
 	if (c->has_hooks)
-		egress_prove(&c->diags, &c->policy, c->hook);
+		compile_prove(c);
 	return NULL;
 }
 

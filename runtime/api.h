@@ -7,6 +7,7 @@
 #include "runtime/kept.h"
 #include "runtime/guard.h"
 #include "runtime/memory.h"
+#include "runtime/names.h"
 #include "runtime/plan.h"
 #include "runtime/record.h"
 #include "runtime/report.h"
@@ -21,6 +22,7 @@ struct cave_prepared {
 	struct kept kept; /* of a policy that grants network */
 	_Atomic bool started;
 	_Atomic int spare; /* a ruleset for the next start, made while the last tool runs; -1: there is none */
+	struct names_prepared *names; /* of one that grants by host name, else NULL */
 	bool fresh; /* the plan has been checked and not made: each tool makes its own */
 	bool has_threads;
 	struct spawner spawner;
@@ -42,5 +44,12 @@ enum cave_code api_answer(bool ok, const struct refusal *r, struct cave_error *e
  * know.  Each begins with its size.
  */
 bool api_take(void *to, size_t size, const void *from, const char *what, struct refusal *r);
+
+/*
+ * cave_spawn(); with `internal` the kept descriptors may be of any kind, as those of a program of our own are.  Such a
+ * tool has them as they are, and nothing else of the host's.
+ */
+enum cave_code api_spawn(struct cave_prepared *prepared, const struct cave_spawn *spawn, bool internal,
+			 struct cave_tool **out, struct cave_error *error);
 
 #endif

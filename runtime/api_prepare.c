@@ -80,7 +80,13 @@ static bool find_kept(struct cave_prepared *p, struct refusal *r)
 	if (!(p->plan.artefact.requires & CAVE_REQUIRE_EGRESS))
 		return true;
 	sigemptyset(&helper.mask);
-	return kept_acquire(&p->memory, &p->plan.artefact, &helper, p->options.flags & CAVE_PREPARE_OWN, &p->kept, r);
+	if (!kept_acquire(&p->memory, &p->plan.artefact, &helper, p->options.flags & CAVE_PREPARE_OWN, &p->kept,
+			  r))
+		return false;
+	if (!p->plan.artefact.host_record)
+		return true;
+	p->names = MEMORY_ARRAY(&p->memory, 1, struct names_prepared);
+	return names_prepare(&p->memory, &p->options, p->names, r);
 }
 
 static bool prepare(void *of, struct refusal *r)
@@ -141,6 +147,8 @@ void cave_prepared_free(struct cave_prepared *prepared)
 	if (prepared->spare >= 0)
 		close(prepared->spare);
 	plan_close(&prepared->plan, NULL);
+	if (prepared->names)
+		names_unprepare(prepared->names);
 	kept_release(&prepared->kept);
 	records_close(&prepared->records);
 	if (prepared->plan.bound[0] >= 0)

@@ -93,6 +93,16 @@ static void make_ready(struct cave_prepared *p)
 		close(ruleset);
 }
 
+/* A group of the run's own, by which its names' addresses are told from those of others. */
+static bool start_names(struct cave_tool *t, struct refusal *r)
+{
+	const struct cave_prepared *p = t->prepared;
+
+	t->names = MEMORY_ARRAY(&t->memory, 1, struct names);
+	t->names->map_run = t->names->map_live = t->names->socket = -1;
+	return names_start(&t->memory, p->names, &p->plan.artefact, &p->kept, t->groups.run.fd, t->names, r);
+}
+
 /* Straight into the policy's group, unless the limits need one for this run, beneath it. */
 static bool find_groups(struct cave_tool *t, struct refusal *r)
 {
@@ -105,7 +115,7 @@ static bool find_groups(struct cave_tool *t, struct refusal *r)
 	t->run.join = t->groups.procs;
 	t->run.njoin = GROUPS_OLD;
 	t->into = t->groups.run.fd >= 0 ? t->groups.run.fd : kept->group.fd;
-	return true;
+	return !t->prepared->names || start_names(t, r);
 }
 
 static bool find_trace(struct cave_tool *t, struct refusal *r)
@@ -125,7 +135,7 @@ static bool prepare(void *of, struct refusal *r)
 	const struct plan *plan;
 
 	return api_take(&t->spawn, sizeof t->spawn, s->spawn, "struct cave_spawn", r) && find_plan(t, &plan, r) &&
-	       run_make(&t->memory, plan, &t->spawn, &t->pump, &t->run, r) && find_ruleset(t, plan, r) &&
+	       run_make(&t->memory, plan, &t->spawn, &t->pump, t->internal, &t->run, r) && find_ruleset(t, plan, r) &&
 	       find_trace(t, r) && find_groups(t, r);
 }
 
@@ -199,8 +209,8 @@ static void give_up(struct cave_tool *t, const struct refusal *r)
 	cave_tool_free(t, NULL);
 }
 
-enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spawn *spawn,
-			  struct cave_tool **out, struct cave_error *error)
+enum cave_code api_spawn(struct cave_prepared *prepared, const struct cave_spawn *spawn, bool internal,
+			 struct cave_tool **out, struct cave_error *error)
 {
 	struct refusal r;
 	struct starting s = { .tool = api_make(sizeof *s.tool), .spawn = spawn, .refusal = &r };
@@ -212,6 +222,7 @@ enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spaw
 		return api_answer(ok, &r, error);
 	}
 	t->prepared = prepared;
+	t->internal = internal;
 	t->run.null = t->run.ruleset = t->into = t->process.pidfd = t->proc = -1;
 	groups_init(&t->groups);
 	pump_init(&t->pump);
@@ -228,6 +239,12 @@ enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spaw
 	else
 		give_up(t, &r);
 	return api_answer(ok, &r, error);
+}
+
+enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spawn *spawn, struct cave_tool **out,
+			  struct cave_error *error)
+{
+	return api_spawn(prepared, spawn, false, out, error);
 }
 
 /* --- while it runs -------------------------------------------------------------------------------- */
@@ -365,6 +382,8 @@ enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 		close(tool->process.pidfd);
 	if (tool->proc >= 0)
 		close(tool->proc);
+	if (tool->names)
+		names_end(tool->names);
 	tool->record.pid = tool->process.pid;
 	ok = record_end(&tool->prepared->records, &tool->record, &r);
 	ok = groups_remove(&tool->groups, ok ? &r : NULL) && ok;

@@ -49,7 +49,7 @@ static uint32_t times(const struct attached *a, uint32_t id)
 /* A program may be attached at several levels, and so be there several times. */
 bool attached_is_plus(const struct attached *all, const struct attached *some, uint32_t id)
 {
-	if (all->n != some->n + 1 || times(all, id) != times(some, id) + 1)
+	if (all->n != some->n + (id != 0) || (id && times(all, id) != times(some, id) + 1))
 		return false;
 	for (uint32_t i = 0; i < some->n; i++)
 		if (some->id[i] != id && times(all, some->id[i]) != times(some, some->id[i]))

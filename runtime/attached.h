@@ -18,7 +18,7 @@ struct attached {
 /* Those that are attached to the group itself or, if `effective`, all that bind what is in it.  Returns an errno. */
 int attached_query(int group, enum cave_hook hook, bool effective, struct attached *out);
 
-/* True if `all` is `some` and `id`, and nothing else. */
+/* True if `all` is `some` and, unless it is 0, `id`, and nothing else. */
 bool attached_is_plus(const struct attached *all, const struct attached *some, uint32_t id);
 
 /* "connect4" … for messages. */

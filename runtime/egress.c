@@ -18,6 +18,7 @@
 
 #include "cave_libexec.h"
 #include "runtime/kernel.h"
+#include "runtime/helper.h"
 #include "runtime/load_protocol.h"
 #include "runtime/privilege.h"
 #include "runtime/resolver.h"
@@ -44,27 +45,6 @@ bool egress_check_privileges(struct refusal *r)
 	return refuse(r, CAVE_NETWORK_UNAVAILABLE,
 		      "the policy grants network, and bounding it needs %s%s%s, which caverun has not",
 		      bpf ? "" : "CAP_BPF", bpf || net ? "" : " and ", net ? "" : "CAP_NET_ADMIN");
-}
-
-/* Beside this executable, as in a build, in ../libexec/cave of it, or where it is installed. */
-static const char *find_helper(struct memory *m, const char *given)
-{
-	static const char *const places[] = { "/cave-load", "/../libexec/cave/cave-load" };
-	static const char installed[] = CAVE_LIBEXEC "/cave-load";
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe);
-
-	if (given)
-		return given;
-	while (n > 0 && exe[n - 1] != '/')
-		n--;
-	for (size_t i = 0; n > 0 && i < sizeof places / sizeof *places; i++) {
-		char *path = memory_printf(m, "%.*s%s", (int)n - 1, exe, places[i]);
-
-		if (!access(path, X_OK))
-			return path;
-	}
-	return access(installed, X_OK) ? NULL : installed;
 }
 
 /* The helper sees the bytes that were checked here, and nobody can change them. */
@@ -164,7 +144,7 @@ static bool make_arguments(struct memory *m, const struct egress_servers *server
 {
 	size_t n = servers->n;
 
-	argv[0] = (char *)find_helper(m, loader);
+	argv[0] = (char *)helper_find(m, loader, "cave-load");
 	if (!argv[0])
 		return helper_fails(r, ENOENT,
 				    "cave-load is neither beside this program, in ../libexec/cave, nor in " CAVE_LIBEXEC);

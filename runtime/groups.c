@@ -203,7 +203,15 @@ static bool needs_cpu_stat(const struct artefact *a)
 	return a->limits.value[CAVE_LIMIT_CPU_TIME] && a->max_children;
 }
 
-/* One of this version is needed for processor time of several processes, which nothing else sums up exactly. */
+/*
+ * One of this version is needed for processor time of several processes, which nothing else sums up exactly, and to
+ * tell the addresses of one run from those of others.
+ */
+static bool needs_run(const struct artefact *a)
+{
+	return needs_cpu_stat(a) || a->host_record;
+}
+
 static bool make_run(struct memory *m, struct groups *g, const struct artefact *a, const struct cgroup *parent,
 		     struct refusal *r)
 {
@@ -259,12 +267,12 @@ bool groups_make(struct memory *m, const struct artefact *a, const struct cgroup
 	bool in_new[GROUPS_OLD];
 	const char *own = NULL;
 
-	if (!a->limits.value[CAVE_LIMIT_MEMORY] && !a->limits.value[CAVE_LIMIT_TASKS] && !needs_cpu_stat(a))
+	if (!a->limits.value[CAVE_LIMIT_MEMORY] && !a->limits.value[CAVE_LIMIT_TASKS] && !needs_run(a))
 		return true;
 	cgroup_find(m, NULL, &g->own, &own);
 	if (parent->fd < 0)
 		parent = &g->own;
-	if ((has_controllers(a, &g->own, in_new) || needs_cpu_stat(a)) && !make_new(m, g, a, parent, in_new, r))
+	if ((has_controllers(a, &g->own, in_new) || needs_run(a)) && !make_new(m, g, a, parent, in_new, r))
 		return false;
 	for (unsigned i = 0; i < GROUPS_OLD; i++) {
 		uint64_t value = a->limits.value[controllers[i].limit];

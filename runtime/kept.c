@@ -279,7 +279,8 @@ static bool verify_hook(const struct kept *k, enum cave_hook hook, struct refusa
 		return cgroup_unavailable(r, error, "cannot ask what is attached to", attached_hook_name(hook));
 	if (attached_is_plus(&tools, &callers, k->record.id[hook]))
 		return true;
-	if (attached_query(k->group.fd, hook, false, &own) || own.n != 1 || own.id[0] != k->record.id[hook])
+	if (attached_query(k->group.fd, hook, false, &own) || own.n != (k->record.id[hook] != 0) ||
+	    (own.n && own.id[0] != k->record.id[hook]))
 		return tampered(k, attached_hook_name(hook), r);
 	return refuse(r, CAVE_NETWORK_UNAVAILABLE,
 		      "a program on %s that binds the caller would not bind the tool; attach it to the "

@@ -50,7 +50,8 @@ bool kept_record_read(int group, struct kept_record *out)
 	if (!read_identity(text, out->identity))
 		return false;
 	for (unsigned i = 0; i < CAVE_HOOK_COUNT; i++) {
-		if (at[0] != ' ' || at[1] < '1' || at[1] > '9')
+		/* 0: the policy has no program there */
+		if (at[0] != ' ' || at[1] < (i < CAVE_HOOK_NAMES ? '1' : '0') || at[1] > '9')
 			return false;
 		out->id[i] = (uint32_t)strtoul(at + 1, &at, 10);
 	}

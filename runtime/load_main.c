@@ -274,7 +274,7 @@ static void verify_inherited(size_t i, int program)
 }
 
 /* Last of all: from here on the group counts as finished. */
-static void record(const struct artefact *a, const int program[CAVE_HOOK_COUNT])
+static void record(const struct artefact *a, const int *program, size_t n)
 {
 	struct kept_record kept = { .name = "" };
 	struct artefact_record r;
@@ -284,7 +284,7 @@ static void record(const struct artefact *a, const int program[CAVE_HOOK_COUNT])
 	for (size_t at = 0; artefact_next(a, &at, &r);)
 		if (r.type == CAVE_RECORD_NAME)
 			memcpy(kept.name, r.payload, r.length);
-	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (size_t i = 0; i < n; i++)
 		kept.id[i] = id_of(program[i]);
 	error = kept_record_write(LOAD_FD_FIRST + LOAD_CGROUP, &kept);
 	if (error)
@@ -297,22 +297,24 @@ int main(int argc, char **argv)
 	struct load_info info;
 	struct load_maps maps;
 	int program[CAVE_HOOK_COUNT];
+	size_t n;
 
 	if (argc < 1)
 		answer(EINVAL, "cave-load is started by caverun; its arguments");
 	libbpf_set_print(NULL); /* its own messages would go to the tool's standard error */
 	open_artefact(&a);
+	n = a.host_record ? CAVE_HOOK_COUNT : CAVE_HOOK_NAMES;
 	load_info_open(&a, &info);
 	create_maps(&a, &info, &maps);
-	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (size_t i = 0; i < n; i++)
 		program[i] = load(&a, i, argv, &info, &maps);
-	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (size_t i = 0; i < n; i++)
 		attach(i, program[i]);
-	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (size_t i = 0; i < n; i++)
 		verify(i, program[i]);
-	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (size_t i = 0; i < n; i++)
 		verify_inherited(i, program[i]);
-	record(&a, program);
+	record(&a, program, n);
 	load_info_close(&info);
 	load_maps_close(&maps);
 	answer(0, LOAD_OK);

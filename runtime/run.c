@@ -89,29 +89,30 @@ static bool limit_output(struct run *run, const int *keep, size_t nkeep, struct 
 }
 
 static bool find_descriptors(struct memory *m, struct run *run, const struct cave_spawn *s, struct pump *pump,
-			     struct refusal *r)
+			     bool internal, struct refusal *r)
 {
 	int *keep = MEMORY_ARRAY(m, s->nkeep + 1, int), standard[3];
 
 	for (size_t i = 0; i < s->nkeep; i++)
 		keep[i] = s->keep[i];
 	if (!find_standard(run, s, standard, r) || !check_numbers(run, s, r) ||
-	    !descriptors_check(standard, keep, s->nkeep, run->null, &run->descriptors, r))
+	    !descriptors_check(standard, keep, internal ? 0 : s->nkeep, run->null, &run->descriptors, r))
 		return false;
+	run->descriptors.nkeep = s->nkeep;
 	for (int i = 0; i < 3; i++)
 		run->outer[i] = standard[i];
 	return limit_output(run, keep, s->nkeep, pump, r);
 }
 
 bool run_make(struct memory *m, const struct plan *plan, const struct cave_spawn *s, struct pump *pump,
-	      struct run *out, struct refusal *r)
+	      bool internal, struct run *out, struct refusal *r)
 {
 	static char *const nothing[] = { NULL };
 
 	*out = (struct run){ .plan = plan, .null = plan->null, .ruleset = plan->files.ruleset };
 	if (!s->argv || !s->argv[0])
 		return refuse(r, CAVE_FAILED, "no argv");
-	if (!check_keep(s, r) || !find_descriptors(m, out, s, pump, r))
+	if (!check_keep(s, r) || !find_descriptors(m, out, s, pump, internal, r))
 		return false;
 	if (s->mask)
 		out->mask = *s->mask;

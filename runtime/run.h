@@ -24,9 +24,12 @@ struct run {
 	sigset_t mask; /* the tool's */
 };
 
-/* Fills *out, and *pump where output is limited; run_close() closes also after a failure, or where memory ran out. */
+/*
+ * Fills *out, and *pump where output is limited; run_close() closes also after a failure, or where memory ran out.
+ * With `internal` the kept descriptors may be of any kind.
+ */
 bool run_make(struct memory *m, const struct plan *plan, const struct cave_spawn *s, struct pump *pump,
-	      struct run *out, struct refusal *r);
+	      bool internal, struct run *out, struct refusal *r);
 
 /* Once the tool has been started, or was not. */
 void run_close(struct run *run);

@@ -22,6 +22,8 @@ struct cave_tool {
 	struct pump pump;
 	struct watch watch;
 	struct guarded guarded; /* the guard's entry, where there is one */
+	bool internal; /* one of our own: the resolver of another run */
+	struct names *names; /* where the policy grants by host name, else NULL */
 	int into; /* the control group that it is started in, -1 for the caller's; not its own to close */
 	struct spawned process; /* pidfd is -1 if nothing was started */
 	int proc;

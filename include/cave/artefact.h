@@ -66,6 +66,7 @@ enum cave_record_type {
 	CAVE_RECORD_LIMITS = 10, /* struct cave_limits; at most one record: without it the defaults hold */
 	CAVE_RECORD_CHILDREN = 11, /* struct cave_children; at most one record */
 	CAVE_RECORD_PROFILE = 12, /* a nested profile: its identity, then its name; ascending by name, none twice */
+	CAVE_RECORD_HOSTS = 13, /* struct cave_hosts and what follows it; at most one record */
 	CAVE_RECORD_REACH = 14, /* struct cave_reach; exactly one where EGRESS is required, else none */
 };
 
@@ -253,6 +254,55 @@ struct cave_rule {
 enum cave_rule_verb { CAVE_RULE_ALLOW, CAVE_RULE_DENY, CAVE_RULE_LISTEN, CAVE_RULE_VERBS };
 
 #define CAVE_RULES_MAX 4096
+
+/*
+ * Grants by host name.  The programs keep, per run, the addresses that granted names have at the time, each with
+ * when it ends for each of up to CAVE_HOST_CLASSES sets of ports.  After struct cave_hosts follow in turn, each at a
+ * multiple of 4 bytes:
+ *
+ *   classes   struct cave_host_class and its struct cave_host_ports
+ *   places    struct cave_host_place, its IPv4 ranges (two words each: first and last address), its IPv6 ranges (eight
+ *             words each, the most significant one of an address first), sorted and disjoint
+ *   grants    struct cave_host_grant, the granted name, the names that are excepted
+ *   denials   a name each
+ *
+ * A name is a struct cave_host_name and its bytes, in lower case, of at least one label, without a dot at the end.
+ */
+enum { CAVE_HOST_CLASSES = 16, CAVE_HOST_PLACES = 64, CAVE_HOST_GRANTS = 4096, CAVE_HOST_NAME = 253 };
+
+struct cave_hosts {
+	uint32_t classes, places, grants, denials;
+};
+
+struct cave_host_class {
+	uint32_t ports; /* how many struct cave_host_ports follow */
+};
+
+struct cave_host_ports {
+	uint16_t protocol; /* IPPROTO_TCP or IPPROTO_UDP */
+	uint16_t lo, hi; /* inclusive */
+	uint16_t zero;
+};
+
+enum { CAVE_HOST_ANYWHERE = 1 }; /* no `within`: the host's own addresses are not meant, public or not */
+
+struct cave_host_place {
+	uint32_t flags;
+	uint32_t v4, v6; /* ranges */
+};
+
+struct cave_host_grant {
+	uint16_t class, place;
+	uint16_t excepts;
+	uint16_t zero;
+};
+
+enum { CAVE_HOST_BELOW = 1 }; /* the names below this one, and not itself */
+
+struct cave_host_name {
+	uint16_t flags;
+	uint16_t length; /* of the bytes that follow, padded with zero bytes */
+};
 
 /*
  * The policy's identity: SHA-256 over, for each of these that exists and in this order - cave.manifest,

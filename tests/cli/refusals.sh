@@ -513,10 +513,7 @@ profile p {
 }
 END
 
-# --- what comes with a later issue is refused, never ignored
-in_network "2:13:$later" 'allow tcp api.example.com port 443'
-among "2:40:$later" 'allow tcp *.cdn.example.net port 443 within 198.51.100.0/24'
-in_profile "2:17:$later" 'expect { deny lookup example.org }'
+# --- what a nested profile grants more is refused
 widens=cave_sandbox_profile_widens_parent
 # widens NAME BODY: the body of a nested profile, from column 19 of line 2, grants more than the empty one around it.
 in_nested() { printf 'profile p {\n  profile inner { %s }\n}\n' "$2" | refused "nested: $2" "$1"; }

@@ -180,7 +180,7 @@ static inline void build_seal(struct build_bytes *b)
 	size_t size;
 	uint8_t *identity = build_find(b, "cave.identity", &size);
 
-	for (unsigned i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (unsigned i = 0; i < CAVE_HOOK_NAMES; i++)
 		parts.program[i] = build_part(b, artefact_hook_name(i));
 	for (unsigned i = 0; i < CAVE_MAPS_MAX; i++) {
 		static char name[CAVE_MAPS_MAX][32];
@@ -248,7 +248,7 @@ static inline void build_with(const struct build_bytes *manifest, bool egress, c
 	static const uint8_t none[CAVE_DIGEST_SIZE];
 	struct build_file f = { .n = 0 };
 
-	for (unsigned i = 0; egress && i < CAVE_HOOK_COUNT; i++)
+	for (unsigned i = 0; egress && i < CAVE_HOOK_NAMES; i++)
 		build_section(&f, artefact_hook_name(i), pass, sizeof pass);
 	if (egress)
 		build_section(&f, "license", "MIT", 4);
@@ -279,7 +279,7 @@ static inline void build_manifest(struct build_bytes *m, bool egress)
 	build_text(m, CAVE_RECORD_FILE, CAVE_FILE_READ | CAVE_FILE_RELATIVE, "lib");
 	build_text(m, CAVE_RECORD_FILE, CAVE_FILE_READ | CAVE_FILE_WRITE | CAVE_FILE_WORKSPACE, "");
 	build_filter_record(m, build_patches, sizeof build_patches / sizeof *build_patches);
-	for (unsigned i = 0; egress && i < CAVE_HOOK_COUNT; i++)
+	for (unsigned i = 0; egress && i < CAVE_HOOK_NAMES; i++)
 		build_text(m, CAVE_RECORD_PROGRAM, 0, artefact_hook_name(i));
 	if (egress)
 		build_record(m, CAVE_RECORD_REACH, 0, &(struct cave_reach){ 16, 1 }, sizeof(struct cave_reach));
@@ -303,7 +303,7 @@ static inline unsigned build_walk(const struct artefact *a)
 	for (size_t i = 0; i < ARTEFACT_ARCHES; i++)
 		for (size_t j = 0; j < a->filter[i].npatches; j++)
 			sum += a->filter[i].insn[a->filter[i].patch[j].insn].k;
-	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (size_t i = 0; i < CAVE_HOOK_NAMES; i++)
 		for (size_t j = 0; j < a->program[i].n; j++)
 			sum += a->program[i].insn[j].code;
 	return sum;

@@ -299,7 +299,7 @@ static void one_place(const char *what, unsigned flags, const struct cave_resolv
 	struct build_bytes m = begin(CAVE_REQUIRE_EGRESS);
 
 	build_filter_record(&m, build_patches, sizeof build_patches / sizeof *build_patches);
-	for (unsigned i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (unsigned i = 0; i < CAVE_HOOK_NAMES; i++)
 		build_text(&m, CAVE_RECORD_PROGRAM, 0, artefact_hook_name(i));
 	build_record(&m, CAVE_RECORD_RESOLVER, flags, (const char *)place, n);
 	build_record(&m, CAVE_RECORD_REACH, 0, &(struct cave_reach){ 0, 0 }, sizeof(struct cave_reach));
@@ -315,7 +315,7 @@ static void one_reach(const char *what, bool egress, unsigned n, unsigned flags,
 	struct build_bytes m = begin(egress ? CAVE_REQUIRE_EGRESS : 0);
 
 	build_filter_record(&m, build_patches, sizeof build_patches / sizeof *build_patches);
-	for (unsigned i = 0; egress && i < CAVE_HOOK_COUNT; i++)
+	for (unsigned i = 0; egress && i < CAVE_HOOK_NAMES; i++)
 		build_text(&m, CAVE_RECORD_PROGRAM, 0, artefact_hook_name(i));
 	while (n--)
 		build_record(&m, CAVE_RECORD_REACH, flags, payload, size);

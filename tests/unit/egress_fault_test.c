@@ -410,7 +410,7 @@ static void inject(const struct compile *c, const struct fault *f)
 {
 	struct tally t = { 0 };
 
-	for (int h = 0; h < CAVE_HOOK_COUNT; h++)
+	for (int h = 0; h < CAVE_HOOK_NAMES; h++)
 		inject_hook(c, h, f, &t);
 	check(!t.missed, "%s: of %u faults %u are found, %u missed", f->what, t.made, t.found,
 	      t.missed);

@@ -78,7 +78,7 @@ static bool load_all(const struct compile *c, int fd[CAVE_HOOK_COUNT])
 	struct loaded_maps maps;
 	bool all = check(load_maps(c->hook->maps, &maps), "the kernel takes the maps");
 
-	for (int h = 0; h < CAVE_HOOK_COUNT; h++) {
+	for (int h = 0; h < CAVE_HOOK_NAMES; h++) {
 		fd[h] = load(&c->hook[h], &maps, log, sizeof log);
 		all = check(fd[h] >= 0, "kernel loads %s%s", hooks[h].section,
 			    fd[h] >= 0 ? "" : strerror(errno)) &&
@@ -118,7 +118,7 @@ static void test_loading(void)
 		if (check(compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook),
 			  "policy %zu compiles", i) &&
 		    load_all(&c, fd))
-			for (int h = 0; h < CAVE_HOOK_COUNT; h++)
+			for (int h = 0; h < CAVE_HOOK_NAMES; h++)
 				close(fd[h]);
 		compile_free(&c);
 	}
@@ -129,7 +129,7 @@ static bool attach_all(const int fd[CAVE_HOOK_COUNT], const char *cgroup)
 	int dir = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool all = dir >= 0;
 
-	for (int h = 0; h < CAVE_HOOK_COUNT && all; h++)
+	for (int h = 0; h < CAVE_HOOK_NAMES && all; h++)
 		all = !bpf_prog_attach(fd[h], dir, hooks[h].attach, 0);
 	if (dir >= 0)
 		close(dir);

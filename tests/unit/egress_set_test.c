@@ -292,7 +292,7 @@ static void test_carried_excepts(void)
 
 static bool same_programs(const struct compile *x, const struct compile *y)
 {
-	for (int h = 0; h < CAVE_HOOK_COUNT; h++)
+	for (int h = 0; h < CAVE_HOOK_NAMES; h++)
 		if (x->hook[h].n != y->hook[h].n || memcmp(x->hook[h].insn, y->hook[h].insn,
 							   x->hook[h].n * sizeof(struct bpf_insn)))
 			return false;

@@ -251,7 +251,7 @@ static struct buffer write_object(struct arena *a, const struct hook_program *ho
 	struct buffer out = { .arena = a };
 
 	buffer_add(&parts.policy, "profile maps {\n}\n", 17);
-	manifest_write(&policy, filters, hook, &(struct net_reach){ 0 }, &none, &parts.manifest);
+	manifest_write(&policy, filters, hook, &(struct net_set){ 0 }, &none, &parts.manifest);
 	object_write(a, &parts, &out);
 	return out;
 }
@@ -343,7 +343,7 @@ static void build(const struct map_def *def, size_t n, unsigned flags, size_t ta
 	build_manifest_begin(&m, CAVE_REQUIRE_EGRESS);
 	build_text(&m, CAVE_RECORD_NAME, 0, "test");
 	build_filter_record(&m, build_patches, sizeof build_patches / sizeof *build_patches);
-	for (unsigned i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (unsigned i = 0; i < CAVE_HOOK_NAMES; i++)
 		build_text(&m, CAVE_RECORD_PROGRAM, 0, artefact_hook_name(i));
 	for (size_t i = 0; i < n; i++) {
 		struct build_bytes payload = { .size = 0 };
@@ -354,7 +354,7 @@ static void build(const struct map_def *def, size_t n, unsigned flags, size_t ta
 	}
 	build_record(&m, CAVE_RECORD_REACH, 0, &(struct cave_reach){ 16, 1 }, sizeof(struct cave_reach));
 	build_manifest_end(&m);
-	for (unsigned i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (unsigned i = 0; i < CAVE_HOOK_NAMES; i++)
 		build_section(&f, artefact_hook_name(i), program, sizeof program);
 	if (table_size)
 		build_section(&f, CAVE_MAP_TABLE_PREFIX "t0", table, table_size);
@@ -470,13 +470,13 @@ static void test_references(void)
 
 int main(void)
 {
-	struct hook_program hook[CAVE_HOOK_COUNT];
+	struct hook_program hook[CAVE_HOOK_COUNT] = { 0 };
 	struct arena a = { 0 };
 	struct ebpf_map *map = ebpf_maps(&a, &maps);
 	struct buffer object;
 
 	libbpf_set_print(quiet);
-	for (int i = 0; i < CAVE_HOOK_COUNT; i++)
+	for (int i = 0; i < CAVE_HOOK_NAMES; i++)
 		hook[i] = i == CAVE_HOOK_EGRESS ? counter(&a, (enum cave_hook)i) : pass(&a, (enum cave_hook)i);
 	test_interpreter(&hook[CAVE_HOOK_EGRESS], map);
 	test_map_operations(&a);

@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Grants by host name, as the compiler sees them: what is refused, one form for equal grants, expectations, dump, diff.
+. "$(dirname "$0")/../lib.sh"
+
+# refused NAME PLACE:CODE TEXT BODY: the network block of a profile, on line 2 of it from column 13.
+refused() {
+	printf 'profile p {\n  network { %s }\n}\n' "$4" >"$work/p.cave"
+	run "$cavec" "$work/p.cave" -o "$work/p.bpf"
+	if [ "$status" = 1 ] && [ ! -e "$work/p.bpf" ] && grep -q "p.cave:$2: error: .*\[$3\]" "$work/err"; then
+		ok "refused: $1"
+	else
+		not_ok "refused: $1" "status $status; $(cat "$work/err")"
+	fi
+	rm -f "$work/p.bpf"
+}
+
+identity_of() {
+	printf 'profile p {\n  network { %s }\n}\n' "$1" >"$work/i.cave"
+	"$cavec" "$work/i.cave" -o "$work/i.bpf" 2>"$work/err" && "$cavec" dump "$work/i.bpf" | sed -n 's/^identity //p'
+}
+
+unbounded=cave_sandbox_network_egress_unbounded value=cave_profile_value
+for name in '*.com' '*.co.uk' '*.github.io' '*.amazonaws.com' '*.githubusercontent.com' '*.nip.io' '*.nosuchtop'; do
+	refused "$name" 2:23 "$unbounded" "allow tcp $name port 443"
+done
+refused "a star alone" 2:23 "$unbounded" 'allow tcp * port 443'
+refused "a star within" 2:23 "$value" 'allow tcp a.*.example.com port 443'
+refused "a URL" 2:23 "$value" 'allow tcp https://example.com/ port 443'
+refused "a port behind a name" 2:23 "$value" 'allow tcp example.com:443 port 443'
+refused "an empty label" 2:23 "$value" 'allow tcp a..example.com port 443'
+refused "a label too long" 2:23 "$value" "allow tcp $(printf '%064d' 1).example.com port 443"
+refused "within without a name" 2:42 cave_profile_syntax 'allow tcp 192.0.2.1 port 443 within 10.0.0.0/8'
+refused "two within" 2:64 cave_profile_contradiction 'allow tcp a.example.com port 443 within 10.0.0.0/8 within 10.0.0.0/8'
+refused "a metadata address within" 2:53 cave_profile_metadata_address 'allow tcp a.example.com port 443 within 168.0.0.0/8'
+refused "a denial with a port" 2:13 "$value" 'deny tcp a.example.com port 443'
+refused "allow resolver beside a name" 2:13 cave_profile_contradiction 'allow resolver; allow tcp a.example.com port 443'
+refused "an allow without a port" 2:13 cave_profile_syntax 'allow tcp a.example.com'
+printf 'profile p { network false; network { allow tcp a.example.com port 443 } }\n' >"$work/p.cave"
+expect_status "network false beside a name" 1 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+
+a=$(identity_of 'allow tcp { a.example.com, B.example.com. } port 443; allow tcp a.example.com port 80')
+b=$(identity_of 'allow tcp b.example.com port 443; allow tcp A.EXAMPLE.com port { 443, 80 }')
+expect "equal grants are one policy" -n "$a" -a "$a" = "$b"
+b=$(identity_of 'allow tcp b.example.com port 443; allow tcp A.EXAMPLE.com port { 443, 81 }')
+expect "others are another" -n "$b" -a "$a" != "$b"
+a=$(identity_of 'allow tcp *.example.com port 443; allow tcp a.example.com port 443')
+b=$(identity_of 'allow tcp *.example.com port 443')
+expect "what a wildcard covers adds nothing" -n "$a" -a "$a" = "$b"
+a=$(identity_of 'allow tcp bücher.example.com port 443')
+b=$(identity_of 'allow tcp xn--bcher-kva.example.com port 443')
+expect "A-labels and their letters are one name" -n "$a" -a "$a" = "$b"
+
+cat >"$work/e.cave" <<'END'
+profile p {
+  network {
+    allow tcp { api.example.com, *.blob.example.net } except bad.blob.example.net port 443
+    allow udp db.example.net port 5432 within 10.0.0.0/8
+    deny evil.blob.example.net; deny 203.0.113.0/24
+  }
+  expect {
+    allow lookup api.example.com; allow lookup a.b.blob.example.net
+    deny lookup example.com; deny lookup blob.example.net; deny lookup xblob.example.net
+    deny lookup bad.blob.example.net; deny lookup evil.blob.example.net
+    allow connect tcp api.example.com port 443; deny connect tcp api.example.com port 80
+    deny connect udp api.example.com port 443; allow connect udp db.example.net port 5432
+  }
+}
+END
+expect_status "expectations that hold" 0 "$cavec" "$work/e.cave" -o "$work/e.bpf"
+"$cavec" dump "$work/e.bpf" | sed -n '/^profile p {/,/^}/p' >"$work/c.cave"
+expect_status "the canonical text compiles" 0 "$cavec" "$work/c.cave" -o "$work/c.bpf"
+expect "to the same policy" "$("$cavec" dump "$work/e.bpf" | head -n 1)" = "$("$cavec" dump "$work/c.bpf" | head -n 1)"
+expect "dump shows a name" -n "$("$cavec" dump "$work/e.bpf" | grep 'lookup api.example.com')"
+for x in 'allow lookup example.org' 'deny lookup api.example.com' 'allow connect tcp api.example.com port 22'; do
+	printf 'profile p { network { allow tcp api.example.com port 443 }; expect { %s } }\n' "$x" >"$work/x.cave"
+	run "$cavec" "$work/x.cave" -o "$work/x.bpf"
+	expect "it does not hold: $x" "$status" = 1 -a -n "$(grep cave_profile_expectation_failed "$work/err")"
+done
+
+# diffs NAME STATUS OLD NEW: network blocks.
+diffs() {
+	printf 'profile p {\n  network { %s }\n}\n' "$3" >"$work/old.cave"
+	printf 'profile p {\n  network { %s }\n}\n' "$4" >"$work/new.cave"
+	expect_status "diff: $1" "$2" "$cavec" diff "$work/old.cave" "$work/new.cave"
+}
+one='allow tcp a.example.com port 443'
+diffs "the same" 0 "$one" "$one"
+diffs "another name" 1 "$one" 'allow tcp b.example.com port 443'
+diffs "another port" 1 "$one" 'allow tcp a.example.com port { 443, 80 }'
+diffs "one name less" 0 "$one; allow tcp b.example.com port 443" "$one"
+diffs "a wildcard for a name" 1 "$one" 'allow tcp *.example.com port 443'
+diffs "a name for a wildcard" 0 'allow tcp *.example.com port 443' "$one"
+diffs "an exception less" 1 'allow tcp *.example.com except a.example.com port 443' 'allow tcp *.example.com port 443'
+diffs "an exception more" 0 'allow tcp *.example.com port 443' 'allow tcp *.example.com except a.example.com port 443'
+diffs "elsewhere" 1 "$one" "$one within 10.0.0.0/8"
+diffs "a narrower place" 0 "$one within 10.0.0.0/8" "$one within 10.1.0.0/16"
+diffs "a wider place" 1 "$one within 10.1.0.0/16" "$one within 10.0.0.0/8"
+diffs "a denied name less" 1 'allow tcp *.example.com port 443; deny a.example.com' 'allow tcp *.example.com port 443'
+diffs "a denied address less" 1 "$one; deny 198.18.0.0/15" "$one"
+printf 'profile p {\n  network { %s }\n  profile i { network { %s } }\n}\n' \
+	"$one" 'allow tcp *.example.com port 443' >"$work/w.cave"
+run "$cavec" "$work/w.cave" -o "$work/w.bpf"
+expect "a nested profile with a wider name" "$status" = 1 -a -n "$(grep cave_sandbox_profile_widens_parent "$work/err")"
