@@ -324,7 +324,7 @@ static const char *result_text(struct arena *a, struct sys_result r)
 	switch (r.action) {
 	case SYS_ALLOW: return "allowed";
 	case SYS_ALLOW_LOGGED: return "allowed and logged";
-	case SYS_COUNTED: return "allowed while there are fewer processes than granted";
+	case SYS_COUNTED: return "allowed by the runtime, which counts processes";
 	case SYS_GUARD_METADATA: return "allowed where a mount namespace bounds changes of metadata";
 	case SYS_GUARD_SIGNAL: return "allowed where signals stay inside";
 	case SYS_EXEC_ONCE: return "refused after the start";

@@ -264,6 +264,30 @@ static const struct file_rule *executable(const struct policy *p)
 	return NULL;
 }
 
+/* A path of the host's /proc that is not about processes. */
+static bool is_of_host(const struct file_rule *f)
+{
+	const char *below = strncmp(f->path, "/proc", 5) == 0 ? f->path + 5 : NULL;
+
+	if (!below || (*below && *below != '/') || f->flags & (CAVE_FILE_SYSTEM | CAVE_FILE_OPTIONAL))
+		return false;
+	return strcmp(below, "/self") != 0 && strncmp(below, "/self/", 6) != 0;
+}
+
+/* With processes of its own, the tool has a /proc of its own. */
+static void check_proc(struct resolver *r)
+{
+	const struct policy *p = r->policy;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (is_of_host(&p->file[i]))
+			diag_note(r->diags,
+				  diag_error(r->diags, CAVE_CONTRADICTION, p->file[i].at,
+					     "this is not to be had beside processes of its own: /proc then holds those, "
+					     "and nothing else"),
+				  r->children.at, "they are granted here");
+}
+
 /* After finish_files(). */
 void finish_children(struct resolver *r)
 {
@@ -283,4 +307,6 @@ void finish_children(struct resolver *r)
 	p->children = true;
 	p->children_at = r->children.at;
 	p->max_processes = e ? 0 : (unsigned)strtoul(r->max_processes.value, NULL, 10);
+	if (p->max_processes)
+		check_proc(r);
 }

@@ -135,7 +135,7 @@ static const char *answer_text(struct arena *a, uint32_t answer)
 	switch (answer) {
 	case SECCOMP_RET_ALLOW: return "is allowed";
 	case SECCOMP_RET_LOG: return "is allowed and logged";
-	case SECCOMP_RET_USER_NOTIF: return "is allowed while there are fewer processes than granted";
+	case SECCOMP_RET_USER_NOTIF: return "is allowed by the runtime, which counts processes";
 	case SECCOMP_RET_KILL_PROCESS: return "ends the process";
 	case SAMPLE_METADATA: return "is allowed where a mount namespace bounds changes of metadata";
 	case SAMPLE_SIGNAL: return "is allowed where signals stay inside";

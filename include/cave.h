@@ -207,7 +207,10 @@ struct cave_spawn {
 CAVE_API enum cave_code cave_spawn(struct cave_prepared *prepared, const struct cave_spawn *spawn,
 				   struct cave_tool **out, struct cave_error *error);
 
-/* The tool's process id, as the host sees it. */
+/*
+ * The tool's process id, as the host sees it.  Of a policy that lets it have other processes: that of the first one of
+ * their namespace, which passes on to the tool what signals it gets; with SIGKILL all end.
+ */
 CAVE_API pid_t cave_tool_pid(const struct cave_tool *tool);
 
 /* A pidfd (pidfd_open(2)): readable once the tool has ended.  It is the library's; -1 before Linux 5.3. */

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/contained.h"
 #include "runtime/kernel.h"
 #include "runtime/tool.h"
 
@@ -122,6 +123,9 @@ static bool find_trace(struct cave_tool *t, struct refusal *r)
 {
 	if (!t->spawn.trace)
 		return true;
+	/* A process has one filter with a listener at the most (seccomp(2)), and the counting is done by one. */
+	if (t->run.plan->artefact.max_children)
+		return refuse(r, CAVE_FAILED, "a tool that may have processes cannot be traced");
 	if (!trace_make(&t->memory, t->spawn.trace, &t->run.plan->artefact, t->run.ruleset, &t->trace, r))
 		return false;
 	t->run.trace = t->trace;
@@ -229,7 +233,8 @@ enum cave_code api_spawn(struct cave_prepared *prepared, const struct cave_spawn
 	plan_init(&t->own, &t->memory, prepared->policy);
 	ok = api_guard(&t->memory, prepare, &s, &r) && start_pump(t, &r) && record_it(t, &r) && start_it(&s) &&
 	     keep_limits(t, &r);
-	if (ok)
+	/* Whose processes have a /proc of their own need not: its root stays. */
+	if (ok && !t->process.init)
 		t->proc = hold_proc(t->process.pid);
 	run_close(&t->run);
 	if (ok)
@@ -307,7 +312,7 @@ static bool is_over(struct cave_tool *t)
 {
 	if (!t->ended)
 		reap(t, WNOHANG);
-	return t->ended && tool_output_done(t);
+	return tool_over(t);
 }
 
 static bool await(struct cave_tool *t, int timeout_ms, struct refusal *r)
@@ -378,8 +383,10 @@ enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 	guard_remove(&tool->prepared->guard, &tool->guarded);
 	pump_close(&tool->pump);
 	trace_close(tool->trace);
-	if (tool->process.pidfd >= 0)
+	if (tool->process.pidfd >= 0) {
+		contained_close(&tool->process);
 		close(tool->process.pidfd);
+	}
 	if (tool->proc >= 0)
 		close(tool->proc);
 	if (tool->names)

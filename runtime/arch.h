@@ -4,6 +4,7 @@
  *
  *   ARCH_FILTER        which filter of an artefact is for this machine
  *   ARCH_ELF_MACHINE   what an executable for it says
+ *   ARCH_LOADERS       the usual ELF interpreters
  *   arch_syscall()     a system call with all six argument registers set, -errno on failure
  *   arch_clone3()      clone3 whose child runs fn(arg) on the stack named in args, and never returns
  *   arch_trap()        ends the process without a system call

@@ -12,6 +12,8 @@
 
 #define ARCH_FILTER ARTEFACT_X86_64
 #define ARCH_ELF_MACHINE EM_X86_64
+/* Where C libraries have their ELF interpreter: part of the ABI. */
+#define ARCH_LOADERS "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
 
 static inline long arch_syscall(long nr, long a, long b, long c, long d, long e, long f)
 {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/files_private.h"
+#include "runtime/arch.h"
 #include "runtime/kernel.h"
 #include "runtime/rights.h"
 
@@ -311,6 +312,21 @@ static bool add_program(struct preparation *p)
 	return !g.path || add_grant(p, &g, -1);
 }
 
+/* What is executed later may have another one than PROGRAM. */
+static bool add_loaders(struct preparation *p)
+{
+	static const char *const loaders[] = { ARCH_LOADERS };
+
+	for (size_t i = 0; i < sizeof loaders / sizeof *loaders && p->request->artefact->children; i++) {
+		struct grant g = { .path = loaders[i], .program = true,
+				   .flags = CAVE_FILE_READ | CAVE_FILE_EXECUTE | CAVE_FILE_OPTIONAL };
+
+		if (!add_grant(p, &g, -1))
+			return false;
+	}
+	return true;
+}
+
 static size_t count_files(const struct artefact *a)
 {
 	struct artefact_record record;
@@ -338,7 +354,8 @@ static bool add_records(struct preparation *p, bool writes)
 static bool add_all(struct preparation *p)
 {
 	return find_denials(p) && add_records(p, true) && add_records(p, false) && check_shm(p) &&
-	       settle_executables(p) && add_program(p) && settle_denials(p);
+	       settle_executables(p) && add_program(p) && add_loaders(p) &&
+	       settle_denials(p);
 }
 
 bool files_mount(const struct files *f)

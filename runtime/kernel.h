@@ -77,6 +77,12 @@ struct k_open_how {
 	uint64_t flags, mode, resolve;
 };
 
+/* include/uapi/linux/seccomp.h, from Linux 5.19 */
+#define K_SECCOMP_WAIT_KILLABLE_RECV (1u << 5)
+/* … and from 6.6 */
+#define K_SECCOMP_NOTIF_SET_FLAGS 0x40082104u
+#define K_SECCOMP_SYNC_WAKE_UP 1u
+
 /* include/uapi/linux/stat.h; the number of the mount came with Linux 5.8. */
 #define K_STATX_INO 0x100u
 #define K_STATX_MNT_ID 0x1000u

@@ -44,9 +44,9 @@ static const char help[] =
 	"PROGRAM is sought in PATH.  Its environment is made of nothing but what the policy names,\n"
 	"and PATH, LANG, LC_ALL and TZ.\n"
 	"\n"
-	"exit status: PROGRAM's own; 128+N if signal N ended it; 125 if it was refused or could\n"
-	"not be set up (the reason and a code are on standard error); 126 if it cannot be\n"
-	"executed; 127 if it was not found.\n";
+	"exit status: PROGRAM's own; 128+N if signal N ended it; 124 if a limit of the policy did;\n"
+	"125 if it was refused or could not be set up (the reason and a code are on standard\n"
+	"error); 126 if it cannot be executed; 127 if it was not found.\n";
 
 static const char version[] = "caverun " CAVE_VERSION "\n";
 

@@ -11,7 +11,6 @@
 
 #include "runtime/arch.h"
 #include "runtime/env.h"
-#include "runtime/limits.h"
 
 /* An exec by a process whose ids differ clears the parent-death signal (begin_new_exec(), fs/exec.c). */
 static bool check_ids(struct refusal *r)
@@ -24,8 +23,6 @@ static bool check_ids(struct refusal *r)
 
 static bool check_host(struct plan *p, struct refusal *r)
 {
-	if (!limits_check(&p->artefact, r))
-		return false;
 	p->landlock_abi = landlock_abi();
 	if (!p->landlock_abi)
 		return refuse_errno(r, CAVE_FAILED, errno,

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,20 +31,21 @@ static void tell(const struct pump *p)
 }
 
 /* The caller may have made its end non-blocking. */
-static void wait_until_writable(int fd)
+static void wait_until_writable(struct pump_stream *s)
 {
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-	poll(&p, 1, -1);
+	s->ready = (struct pollfd){ .fd = s->to, .events = POLLOUT };
+	poll(&s->ready, 1, -1);
 }
 
-static bool write_all(int fd, const char *data, size_t n)
+static bool write_all(struct pump_stream *s, size_t n)
 {
+	const char *data = s->buffer;
+
 	while (n) {
-		ssize_t wrote = write(fd, data, n);
+		ssize_t wrote = write(s->to, data, n);
 
 		if (wrote < 0 && errno == EAGAIN)
-			wait_until_writable(fd);
+			wait_until_writable(s);
 		else if (wrote < 0 && errno != EINTR)
 			return false;
 		data += wrote > 0 ? wrote : 0;
@@ -63,9 +65,9 @@ static size_t allowed(struct pump *p, size_t n)
 }
 
 /* False at the end: nobody writes any more, nobody reads any more, or the limit was passed. */
-static bool pass_on(struct pump_stream *s, char *buffer)
+static bool pass_on(struct pump_stream *s)
 {
-	ssize_t n = read(s->from, buffer, BUFFER);
+	ssize_t n = read(s->from, s->buffer, BUFFER);
 	size_t may;
 	int pidfd;
 
@@ -74,7 +76,7 @@ static bool pass_on(struct pump_stream *s, char *buffer)
 	if (n <= 0)
 		return false;
 	may = allowed(s->pump, (size_t)n);
-	if (!write_all(s->to, buffer, may))
+	if (!write_all(s, may))
 		return false;
 	if (may == (size_t)n)
 		return true;
@@ -90,10 +92,10 @@ static bool pass_on(struct pump_stream *s, char *buffer)
 static void *serve(void *of)
 {
 	struct pump_stream *s = of;
-	char buffer[BUFFER];
 
-	while (pass_on(s, buffer))
+	while (pass_on(s))
 		;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	close(s->from);
 	s->from = -1;
 	atomic_fetch_sub(&s->pump->left, 1);
@@ -163,8 +165,13 @@ static bool make_stream(struct pump *p, int to, struct refusal *r)
 
 	if (pipe2(ends, O_CLOEXEC))
 		return refuse_errno(r, CAVE_FAILED, errno, "a pipe for the tool's output");
-	*s = (struct pump_stream){ .pump = p, .from = ends[0], .tool = ends[1] };
+	*s = (struct pump_stream){ .pump = p, .from = ends[0], .tool = ends[1], .to = -1 };
 	p->n++;
+	s->buffer = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->buffer == MAP_FAILED) {
+		s->buffer = NULL;
+		return refuse_errno(r, CAVE_FAILED, errno, "memory for the tool's output");
+	}
 	s->to = fcntl(to, F_DUPFD_CLOEXEC, 3);
 	return s->to >= 0 || refuse_errno(r, CAVE_FAILED, errno, "the descriptor %d", to);
 }
@@ -218,6 +225,8 @@ void pump_close(struct pump *p)
 			pthread_cancel(s->thread);
 			pthread_join(s->thread, NULL);
 		}
+		if (s->buffer)
+			munmap(s->buffer, BUFFER);
 		close_if_open(s->from);
 		close_if_open(s->tool);
 		close_if_open(s->to);

@@ -7,6 +7,7 @@
 #ifndef CAVE_RUNTIME_PUMP_H
 #define CAVE_RUNTIME_PUMP_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -20,6 +21,9 @@ struct pump_stream {
 	int from; /* our end of the pipe */
 	int tool; /* the tool's; -1 once it has been started */
 	int to; /* a copy of what the caller gave */
+	/* Not on the thread's stack, which is left at once when the thread is cancelled. */
+	char *buffer;
+	struct pollfd ready; /* of `to` */
 	pthread_t thread;
 	bool running;
 };

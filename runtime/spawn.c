@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/arch.h"
+#include "runtime/contained.h"
 #include "runtime/privilege.h"
 #include "runtime/rights.h"
 #include "runtime/spawn_child.h"
@@ -22,25 +23,25 @@
 
 enum { STACK = 16384 };
 
-static uint64_t clone_flags(const struct plan *plan, enum child_mode mode)
+static uint64_t namespaces(const struct plan *plan, enum child_mode mode)
 {
-	uint64_t flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | K_CLONE_CLEAR_SIGHAND;
-
 	if (plan->namespaces.mounts >= 0)
-		return flags;
-	flags |= mode != CHILD_PLAIN ? CLONE_NEWNS : 0;
-	return flags | (mode == CHILD_USERNS ? CLONE_NEWUSER : 0);
+		return 0;
+	return (mode != CHILD_PLAIN ? CLONE_NEWNS : 0) | (mode == CHILD_USERNS ? CLONE_NEWUSER : 0);
 }
 
 /* One try.  True if it runs; else c->step, and c->error or c->signal. */
 static bool try(struct child *c, int cgroup, void *stack, struct spawned *out)
 {
 	int pidfd = -1, status = 0;
-	struct k_clone_args args = { .flags = clone_flags(c->plan, c->mode), .exit_signal = SIGCHLD,
+	const uint64_t flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | K_CLONE_CLEAR_SIGHAND;
+	struct k_clone_args args = { .flags = flags | namespaces(c->plan, c->mode), .exit_signal = SIGCHLD,
 				     .pidfd = (uintptr_t)&pidfd, .stack = (uintptr_t)stack,
 				     .stack_size = STACK };
 	long pid;
 
+	if (c->plan->artefact.max_children)
+		return contained_start(c, namespaces(c->plan, c->mode), cgroup, out);
 	if (cgroup >= 0) {
 		args.flags |= K_CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)cgroup;
@@ -57,7 +58,7 @@ static bool try(struct child *c, int cgroup, void *stack, struct spawned *out)
 		return false;
 	}
 	if (!c->error && c->step == spawn_step_execve) {
-		*out = (struct spawned){ (pid_t)pid, pidfd };
+		*out = (struct spawned){ (pid_t)pid, pidfd, -1, NULL };
 		return true;
 	}
 	close(pidfd);
@@ -76,7 +77,8 @@ static bool complete(struct child *c, struct refusal *r)
 	if (getrandom(c->values.exec, sizeof c->values.exec, 0) != sizeof c->values.exec)
 		return refuse_errno(r, CAVE_FAILED, errno, "getrandom");
 	c->values.metadata = c->mode != CHILD_PLAIN && !c->run->descriptors.loose;
-	c->values.signals = c->plan->landlock_abi >= LL_ABI_SCOPE;
+	/* In a process namespace no other process has a number. */
+	c->values.signals = c->plan->landlock_abi >= LL_ABI_SCOPE || c->plan->artefact.max_children;
 	memcpy(c->insn, f->insn, f->n * sizeof *f->insn);
 	filter_complete(f, &c->values, c->insn);
 	return true;
@@ -87,6 +89,8 @@ static bool complete(struct child *c, struct refusal *r)
 /* Why the start cannot do without the namespace, or NULL. */
 static const char *needs_mounts(const struct plan *p)
 {
+	if (p->artefact.children)
+		return "the policy lets other programs be started, which only namespaces contain";
 	if (p->artefact.requires & CAVE_REQUIRE_MOUNTS)
 		return "the policy allows calls that only such a namespace bounds";
 	if (p->files.ndenied)

@@ -8,9 +8,14 @@
 
 #include "runtime/run.h"
 
+struct init;
+
 struct spawned {
 	pid_t pid;
 	int pidfd;
+	/* Of a tool that may have processes of its own, that is the first one of their namespace: runtime/contained.h. */
+	int channel; /* -1: it has none */
+	struct init *init;
 };
 
 /*

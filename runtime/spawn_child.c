@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "runtime/arch.h"
+#include "runtime/raw.h"
 #include "runtime/trace.h"
 
 const char spawn_step_clone[] = "clone3";
@@ -31,13 +31,6 @@ const char spawn_step_execve[] = "execve";
 
 /* Of what covers a denial. */
 #define COVERED (K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOEXEC)
-
-#define SYS6(nr, a, b, c, d, e, f)                                                                 \
-	arch_syscall((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
-#define SYS5(nr, a, b, c, d, e) SYS6(nr, a, b, c, d, e, 0)
-#define SYS4(nr, a, b, c, d) SYS6(nr, a, b, c, d, 0, 0)
-#define SYS3(nr, a, b, c) SYS6(nr, a, b, c, 0, 0, 0)
-#define SYS2(nr, a, b) SYS6(nr, a, b, 0, 0, 0, 0)
 
 /* --- what it may use ------------------------------------------------------------------------------ */
 
@@ -312,6 +305,36 @@ static long enter_namespaces(struct child *c)
 	return error || n->mounts < 0 ? error : SYS2(SYS_setns, n->mounts, CLONE_NEWNS);
 }
 
+/*
+ * Over the host's, which would show everybody's processes; where everything is private and read-only already.  It holds
+ * the processes of the namespace and nothing else (proc(5), subset), and of those only what may be looked at: not the
+ * first one, which is outside of the Landlock domain.
+ */
+static long mount_proc(struct child *c)
+{
+	long context, mount, error;
+
+	if (!c->contained)
+		return 0;
+	context = SYS2(SYS_fsopen, "proc", K_FSOPEN_CLOEXEC);
+	if (context < 0)
+		return context;
+	error = SYS5(SYS_fsconfig, context, K_FSCONFIG_SET_STRING, "subset", "pid", 0);
+	if (!error)
+		error = SYS5(SYS_fsconfig, context, K_FSCONFIG_SET_STRING, "hidepid", "ptraceable", 0);
+	if (!error)
+		error = SYS5(SYS_fsconfig, context, K_FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+	mount = error ? error :
+			SYS3(SYS_fsmount, context, K_FSMOUNT_CLOEXEC,
+			     K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOEXEC);
+	SYS2(SYS_close, context, 0);
+	if (mount < 0)
+		return mount;
+	error = SYS5(SYS_move_mount, mount, "", AT_FDCWD, "/proc", K_MOVE_MOUNT_F_EMPTY_PATH);
+	SYS2(SYS_close, mount, 0);
+	return error;
+}
+
 /* After the mounts: the directory from before them is on the read-only mount beneath. */
 static long enter_directory(struct child *c)
 {
@@ -395,14 +418,21 @@ static long add_own_rule(const struct own_path *own, int ruleset)
 	return error;
 }
 
-/* /proc/self is this process only from here. */
+/*
+ * /proc/self is this process only from here.  Where it may have others, each has its own, and they are all that is in
+ * their /proc.
+ */
 static long add_own_rules(struct child *c)
 {
+	static const char self[] = "/proc/self";
 	const struct files *f = &c->plan->files;
 	long error = 0;
 
 	for (size_t i = 0; i < f->nown && !error; i++)
-		error = add_own_rule(&f->own[i], c->run->ruleset);
+		if (c->contained && !strcmp(f->own[i].path, self))
+			error = add_own_rule(&(struct own_path){ "/proc", f->own[i].rights, false }, c->run->ruleset);
+		else
+			error = add_own_rule(&f->own[i], c->run->ruleset);
 	return error;
 }
 
@@ -430,8 +460,12 @@ static long drop_capabilities(struct child *c)
 /* After the change of user.  A parent that died before this is seen by its id: the kernel told nobody then. */
 static long die_with_parent(struct child *c)
 {
-	long error = SYS5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	long error;
 
+	/* The namespace's first process ends it. */
+	if (c->contained)
+		return 0;
+	error = SYS5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (error)
 		return error;
 	return SYS2(SYS_getppid, 0, 0) == c->parent ? 0 : -ESRCH;
@@ -462,29 +496,56 @@ static long place_standard(struct child *c)
 	return error;
 }
 
-/* Everything above 2 closes at execve but what was asked for; the steps after this still need theirs. */
+/*
+ * Everything above 2 closes at execve but what was asked for; the steps after this still need theirs.  Where the
+ * descriptors are shared with the namespace's first process, which needs none of ours, all is closed now.
+ */
+static long close_between(const struct child *c, unsigned first, unsigned last)
+{
+	return first > last ? 0 : SYS3(SYS_close_range, first, last, c->contained ? 0 : K_CLOSE_RANGE_CLOEXEC);
+}
+
+/* Both lists ascend. */
 static long close_descriptors(struct child *c)
 {
 	const struct descriptors *d = &c->run->descriptors;
+	size_t kept = 0, spared = 0;
 	unsigned first = 3;
 	long error = 0;
 
-	for (size_t i = 0; i < d->nkeep && !error; i++) {
-		unsigned kept = (unsigned)d->keep[i];
+	while ((kept < d->nkeep || spared < c->nspared) && !error) {
+		bool keep = kept < d->nkeep && (spared == c->nspared || d->keep[kept] < c->spared[spared]);
+		unsigned fd = (unsigned)(keep ? d->keep[kept++] : c->spared[spared++]);
 
-		if (kept > first)
-			error = SYS3(SYS_close_range, first, kept - 1, K_CLOSE_RANGE_CLOEXEC);
-		if (!error)
-			error = SYS3(SYS_fcntl, kept, F_SETFD, 0);
-		first = kept + 1;
+		error = close_between(c, first, fd - 1);
+		if (!error && keep)
+			error = SYS3(SYS_fcntl, fd, F_SETFD, 0);
+		first = fd + 1;
 	}
-	return error ? error : SYS3(SYS_close_range, first, ~0u, K_CLOSE_RANGE_CLOEXEC);
+	return error ? error : close_between(c, first, ~0u);
 }
 
 /* The handlers are gone by CLONE_CLEAR_SIGHAND: from here a signal can end the child, and shall. */
 static long restore_signals(struct child *c)
 {
 	return SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &c->run->mask, NULL, 8);
+}
+
+/* With a listener, if processes are counted: a call that waits for its answer is not to be restarted by signals. */
+static long install(struct child *c, const struct sock_fprog *program)
+{
+	long fd;
+
+	if (!c->contained)
+		return SYS3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program);
+	fd = SYS3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | K_SECCOMP_WAIT_KILLABLE_RECV,
+		  program);
+	if (fd == -EINVAL) /* before Linux 5.19 */
+		fd = SYS3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, program);
+	if (fd < 0)
+		return fd;
+	c->listener = (int)fd;
+	return 0;
 }
 
 /* The last step but one: it would refuse those before it. */
@@ -496,7 +557,7 @@ static long set_filter(struct child *c)
 	filter_set_self(f, (uint32_t)SYS2(SYS_getpid, 0, 0), c->insn);
 	if (c->run->trace)
 		return trace_install(c->run->trace, c->insn, f->n);
-	return SYS3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+	return install(c, &program);
 }
 
 /* The filter lets this execve through by the random value in the registers that the call does not use. */
@@ -528,6 +589,7 @@ static const struct {
 	{ spawn_step_attach, attach_trees },
 	{ "covering what is denied", cover_denied },
 	{ "looking for what is denied and was not there", check_absent },
+	{ "mounting a /proc of its own", mount_proc },
 	{ "entering its directory", enter_directory },
 	{ "placing its standard descriptors", place_standard },
 	{ "opening its devices anew", reopen_devices },

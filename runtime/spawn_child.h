@@ -4,6 +4,7 @@
 #define CAVE_RUNTIME_SPAWN_CHILD_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,6 +34,10 @@ struct child {
 	int *tree; /* one per plan->files.writable */
 	const char *step; /* the one that was begun last */
 	int error; /* of that step; 0 if it did not fail */
+	bool contained; /* it is made by the first process of a process namespace, whose descriptors it shares */
+	int spared[8]; /* that process's own of them, ascending */
+	size_t nspared;
+	int listener; /* of the filter, where it is contained */
 	int signal; /* set by the parent: what ended the child before it executed */
 };
 

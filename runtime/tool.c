@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/tool.h"
 
+#include "runtime/contained.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -29,20 +31,7 @@ int tool_check(struct cave_tool *t)
 	return t->ended ? DRAIN_STEP_MS : t->guarded.link ? -1 : ms;
 }
 
-/* What a tool that was ended had written is passed on, if its reader takes it soon; what is too much is not. */
-bool tool_output_done(const struct cave_tool *t)
-{
-	bool over;
-
-	if (!t->watch.pump || pump_done(t->watch.pump))
-		return true;
-	lock(t);
-	over = t->watch.reached && (t->watch.limit == CAVE_LIMIT_OUTPUT ||
-				    (t->watch.killed && now_ns() > t->result.ended_ns + DRAIN_MS * 1000000ull));
-	unlock(t);
-	return over;
-}
-
+/* What ended it may show only when its output has ended. */
 static void judge(struct cave_tool *t)
 {
 	if (t->watch.reached)
@@ -55,21 +44,40 @@ static void judge(struct cave_tool *t)
 	}
 }
 
+/* What a tool that was ended had written is passed on, if its reader takes it soon; what is too much is not. */
+static bool output_done(const struct cave_tool *t)
+{
+	if (!t->watch.pump || pump_done(t->watch.pump))
+		return true;
+	return t->watch.reached && (t->watch.limit == CAVE_LIMIT_OUTPUT ||
+				    (t->watch.killed && now_ns() > t->result.ended_ns + DRAIN_MS * 1000000ull));
+}
+
+bool tool_over(struct cave_tool *t)
+{
+	struct refusal r;
+	bool over;
+
+	if (!t->ended || !t->started)
+		return t->ended;
+	lock(t);
+	over = output_done(t);
+	judge(t);
+	t->watch.over |= over;
+	t->result.code = watch_verdict(&t->watch, &r);
+	unlock(t);
+	return over;
+}
+
 void tool_ended(struct cave_tool *t, int status)
 {
 	t->ended = true;
-	t->result.status = status;
+	t->result.status = contained_status(&t->process, status);
 	if (t->trace) {
 		t->result.refused_calls = atomic_load(&t->trace->calls);
 		t->result.refused_files = atomic_load(&t->trace->files);
 	}
 	t->result.ended_ns = now_ns();
-	if (!t->started)
-		return;
-	lock(t);
-	judge(t);
-	unlock(t);
-	t->result.code = tool_verdict(t, NULL);
 }
 
 enum cave_code tool_verdict(const struct cave_tool *t, struct cave_error *error)

@@ -36,10 +36,10 @@ struct cave_tool {
 /* Keeps the limits: see watch_check().  After the end: until its output has ended too. */
 int tool_check(struct cave_tool *t);
 
-/* True if no output is to be waited for once the tool has ended. */
-bool tool_output_done(const struct cave_tool *t);
+/* True if the tool has ended, and so has its output; then its result is whole. */
+bool tool_over(struct cave_tool *t);
 
-/* It has been reaped, with `status` as waitpid() gives it: fills the result. */
+/* It has been reaped, with `status` as waitpid() gives it. */
 void tool_ended(struct cave_tool *t, int status);
 
 /* What ended it in its own place, CAVE_OK if nothing did; fills *error then. */

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/contained.h"
 #include "runtime/report.h"
 
 /* Faults of our own must end us, not wait in a queue. */
@@ -107,7 +108,14 @@ static void stop_together(struct cave_tool *tool, int signal)
 		timer_delete(used);
 }
 
-/* True if the tool has ended.  A stop is shared with whoever waits for us, and so is going on. */
+/* A stop is shared with whoever waits for us, and so is going on. */
+static void share_stop(struct cave_tool *tool, int signal)
+{
+	stop_together(tool, signal);
+	kill(tool->process.pid, SIGCONT);
+}
+
+/* True if the tool has ended. */
 static bool reap(struct cave_tool *tool)
 {
 	pid_t pid;
@@ -120,8 +128,7 @@ static bool reap(struct cave_tool *tool)
 			tool_ended(tool, pid < 0 ? -1 : status);
 			return true;
 		}
-		stop_together(tool, WSTOPSIG(status));
-		kill(tool->process.pid, SIGCONT);
+		share_stop(tool, WSTOPSIG(status));
 	}
 	return false;
 }
@@ -170,18 +177,24 @@ static bool take_signal(const struct cave_tool *tool, int fd)
 
 int wait_for(struct cave_tool *tool, int signals)
 {
-	struct pollfd p[2] = { { .fd = signals, .events = POLLIN }, { .fd = tool->pump.event, .events = POLLIN } };
+	struct pollfd p[] = { { .fd = signals, .events = POLLIN }, { .fd = tool->pump.event, .events = POLLIN },
+			      { .fd = tool->process.channel, .events = POLLIN } };
+	int stop;
 
 	for (;;) {
 		if (!tool->ended)
 			reap(tool);
-		if (tool->ended && tool_output_done(tool))
+		if (tool_over(tool))
 			break;
-		if (poll(p, 2, tool_check(tool)) < 0)
+		if (poll(p, 3, tool_check(tool)) < 0)
 			continue;
 		if (p[1].revents)
 			pump_heard(&tool->pump);
-		if (p[0].revents && !take_signal(tool, p[0].fd))
+		if (p[2].revents & POLLIN && (stop = contained_stopped(&tool->process)))
+			share_stop(tool, stop);
+		if (p[2].revents & POLLHUP) /* which stays so until it has been reaped */
+			p[2].fd = -1;
+		if (p[0].revents && !take_signal(tool, signals))
 			break;
 	}
 	return tool->result.status;

@@ -2,6 +2,7 @@
 #include "runtime/watch.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,12 +135,24 @@ static uint64_t next(const struct watch *w, uint64_t now, uint64_t cpu)
 	return until;
 }
 
+/* Its number may be another's by now; its descriptor is nobody else's. */
+static bool has_ended(const struct watch *w)
+{
+	struct pollfd p = { .fd = w->pidfd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
 int watch_check(struct watch *w)
 {
 	uint64_t now = now_ns(), cpu = UINT64_MAX, until;
+	bool ended = has_ended(w);
 
+	/* What it has written may have to be waited for still. */
+	if (w->over || (ended && !w->pump))
+		return -1;
 	if (!w->reached) {
-		cpu = cpu_left(w);
+		cpu = ended ? UINT64_MAX : cpu_left(w);
 		if (w->pump && pump_full(w->pump))
 			reach(w, CAVE_LIMIT_OUTPUT, now);
 		else if (!cpu)

@@ -26,6 +26,7 @@ struct watch {
 	enum cave_limit limit;
 	uint64_t kill_at; /* the end of the time that a tool has after SIGTERM */
 	bool killed;
+	bool over; /* nothing is left to be watched */
 };
 
 /* CLOCK_MONOTONIC. */

@@ -447,6 +447,12 @@ in_profile "2:3:$syntax" 'childProcess { execute "/bin/sh" }'
 in_profile "2:3:$contradiction" 'childProcess { max-processes 1 }'
 in_profile "2:18:$unknown" 'childProcess { max-proceses 1; max-processes 1; execute "/bin/sh" }'
 in_profile "2:28:$root" 'childProcess { execute   "/"; max-processes 1 }'
+refused "the host's /proc beside children" "3:16:$contradiction" <<'END'
+profile p {
+  childProcess { max-processes 1; execute "/bin/sh" }
+  files { read "/proc/meminfo", "/proc/self/maps", optional "/proc/stat" }
+}
+END
 refused "children, and none" "3:3:$contradiction" <<'END'
 profile p {
   childProcess false

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * forkstorm THREADS MILLISECONDS: that many threads make processes, by fork() and vfork(), as fast as they can.  Prints
+ * how many there were at once at the most, and whether any was made and any was refused.  A process counts itself, from
+ * its first to its last step.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 64 };
+
+struct shared {
+	atomic_int live, most, made, refused, stop;
+};
+
+struct thread {
+	pthread_t thread;
+	struct shared *shared;
+	unsigned seed;
+};
+
+static void live_for(struct shared *s, long ns)
+{
+	const struct timespec time = { 0, ns };
+	int n = atomic_fetch_add(&s->live, 1) + 1, most = atomic_load(&s->most);
+
+	while (n > most && !atomic_compare_exchange_weak(&s->most, &most, n))
+		;
+	nanosleep(&time, NULL);
+	atomic_fetch_sub(&s->live, 1);
+}
+
+/* The child of a vfork() shares our memory and does nothing but count. */
+static void make_one(struct shared *s, unsigned random)
+{
+	long ns = random % 2 ? random % 2000000 : 0;
+	pid_t pid = random % 3 ? fork() : vfork();
+
+	if (pid == 0) {
+		live_for(s, ns);
+		_exit(0);
+	}
+	if (pid > 0) {
+		atomic_fetch_add(&s->made, 1);
+		waitpid(pid, NULL, 0);
+	} else if (errno == EAGAIN) {
+		atomic_fetch_add(&s->refused, 1);
+		sched_yield();
+	} else {
+		perror("fork");
+		exit(2);
+	}
+}
+
+static void *storm(void *of)
+{
+	struct thread *t = of;
+
+	while (!atomic_load(&t->shared->stop))
+		make_one(t->shared, (unsigned)rand_r(&t->seed));
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int n = argc == 3 ? atoi(argv[1]) : 0;
+	struct thread thread[THREADS_MAX];
+
+	if (s == MAP_FAILED || n < 1 || n > THREADS_MAX)
+		return 2;
+	for (int i = 0; i < n; i++) {
+		thread[i] = (struct thread){ .shared = s, .seed = (unsigned)i };
+		if (pthread_create(&thread[i].thread, NULL, storm, &thread[i]))
+			return 2;
+	}
+	usleep((useconds_t)atoi(argv[2]) * 1000);
+	atomic_store(&s->stop, 1);
+	for (int i = 0; i < n; i++)
+		pthread_join(thread[i].thread, NULL);
+	printf("most %d made %s refused %s\n", atomic_load(&s->most), atomic_load(&s->made) ? "some" : "none",
+	       atomic_load(&s->refused) ? "some" : "none");
+	return 0;
+}
