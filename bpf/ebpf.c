@@ -314,6 +314,8 @@ static uint64_t compute(uint8_t code, uint64_t left, uint64_t right)
 		return left + right;
 	case BPF_SUB:
 		return left - right;
+	case BPF_MUL:
+		return left * right;
 	case BPF_AND:
 		return left & right;
 	case BPF_OR:

@@ -56,6 +56,8 @@ static bool check_alu(const struct bpf_insn *insn)
 	case BPF_XOR:
 	case BPF_MOV:
 		return by_register ? insn->imm == 0 : insn->src_reg == 0;
+	case BPF_MUL:
+		return !by_register && insn->src_reg == 0;
 	case BPF_LSH:
 	case BPF_RSH:
 	case BPF_ARSH:

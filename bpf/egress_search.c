@@ -2,7 +2,8 @@
 /*
  * Searching tables.  Each step looks at one key and moves on without a jump, so that the verifier follows one
  * path: with jumps it would follow one for every entry.  The sign of `key - (sought + 1)`, which is that of 64
- * bits and cannot overflow, becomes a mask for the length of the step.
+ * bits and cannot overflow, is multiplied by the length of the step.  (As a mask, by an arithmetic shift, it would
+ * cost no multiplication; but verifiers of 6.18 and later follow 0 and -1 by themselves when they are masked.)
  *
  * Registers: R1 what comes of a step, R2 the number sought plus one, R5 the place in the table, and in one that is
  * free otherwise how far that is from where the search began.  R2 to R4 hold the digits of an IPv6 address before.
@@ -55,8 +56,8 @@ static void bisect(struct hook_gen *g, uint32_t window, struct search s)
 		half = left / 2;
 		load_key(g, half * bytes, s.size);
 		alu_reg(g, BPF_SUB, STEP, SOUGHT);
-		alu(g, BPF_ARSH, STEP, 63);
-		alu(g, BPF_AND, STEP, half * bytes);
+		alu(g, BPF_RSH, STEP, 63);
+		alu(g, BPF_MUL, STEP, half * bytes);
 		alu_reg(g, BPF_ADD, PLACE, STEP);
 		alu_reg(g, BPF_ADD, s.distance, STEP);
 	}

@@ -157,10 +157,10 @@ static size_t lay_out(const struct growing *l, size_t key_size, size_t extra, si
 	*out = (struct table_level){ .n = (uint32_t)l->nkeys, .window = (uint32_t)l->window, .keys = (uint32_t)at };
 	at += aligned((l->nkeys + extra) * key_size);
 	out->numbers = (uint32_t)at;
-	return at + aligned(l->nkeys * sizeof(uint32_t));
+	return at + aligned((l->nkeys + extra) * sizeof(uint32_t));
 }
 
-/* A window may be looked at beyond its end: after the last one, `extra` keys are larger than any. */
+/* A window may be looked at beyond its end: after the last one, `extra` keys are larger than any, and have 0. */
 static void write_level(const struct growing *l, const struct table_level *at, size_t key_size, size_t extra,
 			uint8_t *value)
 {

@@ -25,7 +25,7 @@ enum {
 struct table_level {
 	uint32_t map;
 	uint32_t keys, numbers; /* offsets into the value */
-	uint32_t n; /* entries; `window` more keys follow those of a further level */
+	uint32_t n; /* entries; `window` more follow those of a further level, which nothing is found in */
 	uint32_t window;
 };
 

@@ -289,6 +289,9 @@ static bool compute_numbers(const struct bpf_insn *insn, struct value *d, uint64
 	case BPF_SUB:
 		result = left - right;
 		break;
+	case BPF_MUL:
+		result = left * right;
+		break;
 	case BPF_AND:
 		result = left & right;
 		break;
@@ -691,14 +694,14 @@ static enum walk_end decide(const struct walker *k, struct state *s, const struc
 	return left->kind == FIELD ? decide_field(k, s, insn, at, &v, right) : WALK_LOST;
 }
 
-/* The sign of a difference, spread over all bits. */
-static enum walk_end spread_sign(const struct walker *k, struct state *s, const struct bpf_insn *insn, size_t at)
+/* The sign of a difference: 1 if it is negative. */
+static enum walk_end take_sign(const struct walker *k, struct state *s, const struct bpf_insn *insn, size_t at)
 {
 	const struct value v = s->reg[insn->dst_reg];
-	const struct outcomes o = { { at + 1, at + 1, at + 1 }, { UINT64_MAX, 0, 0 }, insn->dst_reg };
+	const struct outcomes o = { { at + 1, at + 1, at + 1 }, { 1, 0, 0 }, insn->dst_reg };
 	struct cut c;
 
-	if (insn->code != (BPF_ALU64 | BPF_ARSH | BPF_K) || insn->imm != 63 || v.swapped || v.left || v.width > 63)
+	if (insn->imm != 63 || v.swapped || v.left || v.width > 63)
 		return WALK_LOST;
 	if (!grows(s, &v))
 		return peel(k, s, &v, at);
@@ -754,9 +757,9 @@ static enum walk_end follow(const struct walker *k, struct state *s, size_t at)
 
 			return v->kind == NUMBER && (uint64_t)v->add <= 1 ? arrive(k, s, v->add) : WALK_LOST;
 		}
-		if (BPF_OP(insn->code) == BPF_ARSH && BPF_CLASS(insn->code) == BPF_ALU64 &&
-		    s->reg[insn->dst_reg].kind == FIELD)
-			return spread_sign(k, s, insn, at);
+		if (insn->code == (BPF_ALU64 | BPF_RSH | BPF_K) && s->reg[insn->dst_reg].kind == FIELD &&
+		    !is_plain(&s->reg[insn->dst_reg]))
+			return take_sign(k, s, insn, at);
 		if (!step(k->w, s, insn))
 			return WALK_LOST;
 		at += is_wide(insn) ? 2 : 1;

@@ -88,8 +88,8 @@ static void test_contents(const struct compile *c)
 static bool damage_step(struct bpf_insn *insn)
 {
 	switch (insn->code) {
-	case BPF_ALU64 | BPF_AND | BPF_K:
-	case BPF_ALU64 | BPF_ARSH | BPF_K:
+	case BPF_ALU64 | BPF_MUL | BPF_K:
+	case BPF_ALU64 | BPF_RSH | BPF_K:
 		insn->imm >>= 1;
 		return true;
 	case BPF_ALU64 | BPF_SUB | BPF_X:
