@@ -236,7 +236,7 @@ static bool in_a_home(const char *path)
 
 static void say_file(struct trace *t, char kind, const char *path)
 {
-	char sentence[SENTENCE_MAX];
+	char sentence[2 * PATH_MAX + 128]; /* the path stands in it twice */
 	const char *word = kind == 'w' ? "write" : "read";
 
 	if (kind == 'w' && in_a_home(path))
