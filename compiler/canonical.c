@@ -103,7 +103,7 @@ void canonical_next(struct canonical_list *l)
 
 static bool may_be_named(const struct canonical_list *l, enum net_family family, struct net_addr lo, struct net_addr hi)
 {
-	return l->deny || egress_one_operand(family, lo, hi);
+	return l->any || egress_one_operand(family, lo, hi);
 }
 
 /* The largest prefix that begins at `at`, ends by `hi` and may be named; its last address. */
@@ -226,7 +226,7 @@ static int by_rule(const void *x, const void *y)
 static void put_rules(struct buffer *b, const struct net_set *set, const char *verb, int proto,
 		      const struct net_cell *cells, const uint32_t *rank)
 {
-	bool listen = cells == set->local[proto], deny = cells == set->shut[proto];
+	bool listen = cells == set->local[proto];
 	struct part *part = NULL;
 	size_t n = 0, cap = 0;
 
@@ -246,7 +246,7 @@ static void put_rules(struct buffer *b, const struct net_set *set, const char *v
 		qsort(part, n, sizeof *part, by_rule);
 	for (size_t i = 0; i < n;) {
 		uint32_t ports = part[i].interval->ports;
-		struct canonical_list l = { b, b->n, true, deny };
+		struct canonical_list l = { b, b->n, true, listen || cells == set->shut[proto] };
 
 		buffer_printf(b, "        %s %s {", verb, protos[proto]);
 		for (; i < n && part[i].interval->ports == ports; i++)

@@ -17,7 +17,7 @@ struct canonical_list {
 	struct buffer *to;
 	size_t line; /* where the line began */
 	bool first;
-	bool deny; /* any range may be named */
+	bool any; /* any range may be named, as in a deny or a listen */
 };
 
 /* Begins the next of them. */

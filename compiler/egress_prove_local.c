@@ -102,12 +102,14 @@ static void ask_own_end(struct prover *v, const struct segment *s, bool want)
 {
 	const struct question q = { CAVE_HOOK_EGRESS, IPPROTO_TCP, s->local, s->port, s->form };
 	struct wire w = make_packet(s->family, IPPROTO_TCP, s->source, s->port);
-	const struct sample *to = &v->sample[NET_TCP][s->family];
+	const struct sample *known = &v->sample[NET_TCP][s->family];
+	const struct point to = known->known ? known->to : stranger(s->family);
+	const uint16_t port = known->known ? known->port : STRANGER_PORT;
 	struct __sk_buff ctx = { 0 };
 
 	w.byte[(s->family == NET_V4 ? 20 : 40) + 13] = s->flags;
-	put_destination(&w, to->to.addr, to->port);
-	want = want && !is_denied(v, s, (struct point){ .family = s->family, .addr = to->to.addr }, to->port);
+	put_destination(&w, to.addr, port);
+	want = want && !is_denied(v, s, (struct point){ .family = s->family, .addr = to.addr }, port);
 	put_peer(&ctx, s->peer, s->peer_port);
 	/* What the socket's family leaves out says nothing. */
 	ctx.local_ip4 = htonl((uint32_t)first_local(v->p, NET_V4).lo);

@@ -159,10 +159,9 @@ static void ask_mixed(struct prover *v, struct point at, uint16_t port, bool rea
 	/* With names, which of their addresses and ports could be mixed is not known: every packet is judged itself. */
 	const bool known = s->known || is_server(v, NULL);
 	const bool some = v->names || (known && (!port || reference_allows(v->some, NET_UDP, port)));
-	const bool mixed = v->names || v->guests || (some && reached);
+	const bool mixed = v->names || v->guests || (some && (reached || is_server(v, &at)));
 	struct datagram d = { .to = at, .port = port, .form = "as a packet's destination" };
 
-	reached = reached || is_server(v, &at);
 	d.source = beside(at.addr);
 	d.peer.family = NET_V4;
 	ask_datagram(v, &d, mixed ? want : v->granted[NET_UDP]);

@@ -215,7 +215,7 @@ struct shape {
 	int proto;
 	enum net_family family; /* of the variable */
 	bool rewrites; /* the unspecified address becomes loopback */
-	bool datagram; /* all zeroes name no address: they pass where datagrams are granted at all */
+	bool datagram; /* all zeroes name no address: they pass where there are datagrams at all */
 	bool unjudged; /* port 0 is no peer: it passes where datagrams are granted at all */
 	const char *form;
 	void (*lay)(struct prover *v, const struct shape *shape, struct walk_byte *ctx, struct walk_byte *packet,
@@ -302,8 +302,8 @@ static bool check_unspecified(struct sets *s, const struct walk_region *r, enum 
 
 	/* Spelled as IPv4 in IPv6, it names an address. */
 	if (s->shape->datagram && !lo && shown == 0) {
-		if (r->allowed != s->v->granted[NET_UDP]) {
-			complain(s, shown, 0, s->v->granted[NET_UDP]);
+		if (r->allowed != s->v->used[NET_UDP]) {
+			complain(s, shown, 0, s->v->used[NET_UDP]);
 			return false;
 		}
 		if (!hi)

@@ -514,5 +514,5 @@ static bool read_on(struct judge *j, struct reading r)
 
 bool judge_clauses(struct judge *j, const struct sys_clause *clause, size_t n)
 {
-	return read_on(j, (struct reading){ clause, clause + n, 0, NULL });
+	return n ? read_on(j, (struct reading){ clause, clause + n, 0, NULL }) : j->decided(j, NULL);
 }
