@@ -13,12 +13,22 @@
 #include "bpf/artefact.h"
 #include "bpf/vm.h"
 
+static bool grants_names(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nhost_rules; i++)
+		if (p->host_rule[i].allow)
+			return true;
+	return false;
+}
+
 static bool check_programs(struct prover *v)
 {
+	const bool names = grants_names(v->p);
+
 	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++) {
 		size_t bad;
 
-		if (!v->hook[hook].n && hook >= CAVE_HOOK_NAMES && !v->p->nhost_rules)
+		if (!v->hook[hook].n && hook >= CAVE_HOOK_NAMES && !names)
 			continue;
 		if (ebpf_check(v->hook[hook].insn, v->hook[hook].n, &bad))
 			continue;

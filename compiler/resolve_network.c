@@ -484,12 +484,10 @@ void finish_network(struct resolver *r)
 			  grant, "the grant is here");
 	else if (r->network_block.file && !p->nnet_rules && !p->nhost_rules && !grant.file && !r->diags->errors)
 		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
-	for (size_t i = 0; p->resolver && i < p->nhost_rules; i++)
-		if (p->host_rule[i].allow) {
-			diag_note(r->diags,
-				  diag_error(r->diags, CAVE_CONTRADICTION, r->resolver_allow,
-					     "'allow resolver' beside host names: what it answers would be known to nobody"),
-				  p->host_rule[i].at, "granted names are looked up without it");
-			break;
-		}
+	if (p->resolver && p->nhost_rules)
+		diag_note(r->diags,
+			  diag_error(r->diags, CAVE_CONTRADICTION, r->resolver_allow,
+				     "'allow resolver' beside host names: what it answers would be known to nobody"),
+			  p->host_rule[0].at, p->host_rule[0].allow ? "granted names are looked up without it"
+								    : "it would be asked for this name as well");
 }

@@ -35,3 +35,9 @@ stands 'listen tcp fe80::/16 port 443'
 stands 'listen tcp 169.254.0.0/16 port 443'
 stands 'listen tcp 2001:0:1:2::/64 port 443; deny ::1'
 expect "a range of endpoints is one in the text" -n "$("$cavec" dump "$work/p.bpf" | grep 'listen tcp { 2001:0:1:2::/64 } port')"
+
+# A denied name beside no granted one: there are no lookups then; and beside the host's name servers, which would be asked.
+stands 'allow tcp 192.0.2.1 port 443; deny api.example.com'
+stands 'listen tcp 127.0.0.1 port 80; deny *.example.net'
+printf 'profile p { network { allow resolver; deny api.example.com } }\n' >"$work/p.cave"
+expect_code "the host's name servers beside a denied name" 1 cave_profile_contradiction "$cavec" "$work/p.cave" -o "$work/p.bpf"
