@@ -1,21 +1,33 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The examples whose tools start other programs, each with a real job.
+# The examples whose tools start other programs, each with a real job, as root and as an ordinary user.
 . "$(dirname "$0")/../lib.sh"
 need_root
-mkdir "$work/w" "$work/bin"
+. "$top/tests/kinds.sh"
 # A tool that is there for all users, not somebody's wrapper in the caller's PATH.
 PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
 server=
-cleanup() { [ -z "$server" ] || kill "$server" 2>/dev/null; }
+cleanup() {
+	for pid in $server $holder; do kill -9 "$pid" 2>/dev/null; done
+}
 
-# job EXAMPLE PROGRAM…: in the workspace.
+# job EXAMPLE PROGRAM…: in the workspace.  Who may not bound a network is put by one who may into an ordinary user's
+# place (--user).
 job() {
 	example=$1
 	shift
 	[ -e "$work/$example.bpf" ] || "$cavec" "$top/examples/$example.cave" -o "$work/$example.bpf" 2>"$work/err" ||
 		not_ok "$example compiles" "$(cat "$work/err")"
-	timeout 200 "$caverun" --workspace "$work/w" "$work/$example.bpf" -- "$@"
+	set -- --workspace "$work/w" "$work/$example.bpf" -- "$@"
+	case $kind-$example in
+	user-clone-repository) timeout 200 "$caverun" --user nobody "$@" ;;
+	*) as timeout 200 "$bin/caverun" "$@" ;;
+	esac
+}
+# fresh: an empty workspace, the user's own: git trusts no other.
+fresh() {
+	rm -rf "$work/w" && mkdir "$work/w"
+	[ "$kind" = root ] || chown "$nobody" "$work/w"
 }
 has() {
 	command -v "$1" >/dev/null && return
@@ -23,20 +35,7 @@ has() {
 	return 1
 }
 
-if has make build-c && has cc build-c; then
-	printf 'all: check\ncheck: hello\n\t./hello > said\nhello: a.o b.o\n\t$(CC) -o $@ $^\n' >"$work/w/Makefile"
-	printf '#include <stdio.h>\nint f(void);\nint main(void) { return printf("%%d\\n", f()) < 0; }\n' >"$work/w/a.c"
-	echo 'int f(void) { return 7; }' >"$work/w/b.c"
-	expect_status "make builds a C program in parallel, and runs it" 0 job build-c make -s -j3
-	expect "and it says what it should" "$(cat "$work/w/said")" = 7
-fi
-if has go build-go; then
-	rm -f "$work"/w/*
-	printf 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("go") }\n' >"$work/w/main.go"
-	printf 'module x\n' >"$work/w/go.mod"
-	expect_output "go builds a program, and runs it" go job build-go go run .
-fi
-if has git clone-repository; then
+serve() {
 	export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
 	(
 		cd "$work" && git init -q source && cd source && echo text >file && git add file && git commit -qm one &&
@@ -48,14 +47,34 @@ if has git clone-repository; then
 		"$python" -c 'import socket; socket.create_connection(("127.0.0.1", 8418))' 2>/dev/null && break
 		sleep 0.05
 	done
-	run job clone-repository git clone -q http://127.0.0.1:8418/project.git
-	expect "git clones over http, with its helpers" "$status $(cat "$work/w/project/file" 2>/dev/null)" = '0 text'
-	run job clone-repository git clone -q http://127.0.0.1:8419/project.git other
-	expect "and from nowhere else" "$status" = 128
-	run job clone-repository git -C project log --oneline
-	expect "and tells what happened there" "$status $(wc -l <"$work/out")" = '0 1'
-fi
-cat >"$work/w/job.py" <<'END'
+}
+if command -v git >/dev/null; then serve; fi
+
+for kind in root user; do
+	fresh
+	if has make build-c && has cc build-c; then
+		printf 'all: check\ncheck: hello\n\t./hello > said\nhello: a.o b.o\n\t$(CC) -o $@ $^\n' >"$work/w/Makefile"
+		printf '#include <stdio.h>\nint f(void);\nint main(void) { return printf("%%d\\n", f()) < 0; }\n' >"$work/w/a.c"
+		echo 'int f(void) { return 7; }' >"$work/w/b.c"
+		expect_status "$kind: make builds a C program in parallel, and runs it" 0 job build-c make -s -j3
+		expect "$kind: and it says what it should" "$(cat "$work/w/said")" = 7
+	fi
+	if has go build-go; then
+		fresh
+		printf 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println("go") }\n' >"$work/w/main.go"
+		printf 'module x\n' >"$work/w/go.mod"
+		expect_output "$kind: go builds a program, and runs it" go job build-go go run .
+	fi
+	if has git clone-repository; then
+		run job clone-repository git clone -q http://127.0.0.1:8418/project.git
+		expect "$kind: git clones over http, with its helpers" \
+			"$status $(cat "$work/w/project/file" 2>/dev/null)" = '0 text'
+		run job clone-repository git clone -q http://127.0.0.1:8419/project.git other
+		expect "$kind: and from nowhere else" "$status" = 128
+		run job clone-repository git -C project log --oneline
+		expect "$kind: and tells what happened there" "$status $(wc -l <"$work/out")" = '0 1'
+	fi
+	cat >"$work/w/job.py" <<'END'
 import multiprocessing, subprocess, sys
 
 def square(x):
@@ -68,9 +87,10 @@ if __name__ == "__main__":
         print(pool.map(square, range(3)))
     print(subprocess.run([sys.executable, "-c", "print(6)"], capture_output=True, text=True).stdout.strip())
 END
-expect_output "python shares its work among processes" "[0, 1, 4, 9, 16]
+	expect_output "$kind: python shares its work among processes" "[0, 1, 4, 9, 16]
 [0, 1, 4]
 6" job parallel-python "$python" job.py
+done
 printf '#!/bin/sh\nexec env LC_ALL=C date -u -d @0 +%%Y\n' >"$work/wrapper.sh"
 chmod 755 "$work/wrapper.sh"
 "$cavec" "$top/examples/wrapped-program.cave" -o "$work/wrapped.bpf" 2>/dev/null
