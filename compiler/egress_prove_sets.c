@@ -188,8 +188,11 @@ static void sweep_rules(struct sets *s)
 	const struct policy *p = s->v->p;
 	const bool six = allows_v6(p);
 
-	for (int family = 0; family < NET_FAMILIES; family++)
-		add_place(s, (enum net_family)family, 0);
+	/* The unspecified address is no destination, whatever range holds it; :: and ::1 carry no IPv4. */
+	for (int family = 0; family < NET_FAMILIES; family++) {
+		add_range(s, (enum net_family)family, 0, 0);
+		add_range(s, (enum net_family)family, 1, 1);
+	}
 	add_range(s, NET_V6, MAPPED, MAPPED | UINT32_MAX);
 	add_range(s, NET_V6, TEREDO, TEREDO_LAST);
 	for (size_t i = 0; i < p->nnet_rules; i++) {
