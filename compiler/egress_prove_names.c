@@ -364,6 +364,7 @@ static void prove_run(struct names_prover *v, const struct hook_program *hook, c
 	}
 	for (int i = 0; i <= six; i++)
 		*ARENA_PUSH(v->a, rule, nrules, cap) = (struct net_rule){ .allow = true,
+									  .runtimes = true,
 									  .proto = { true, true },
 									  .to = i ? &resolver6 : &resolver4,
 									  .nto = 1,

@@ -266,16 +266,26 @@ static uint32_t words_used(const struct rule_list *holding)
 	return used;
 }
 
+/* The denies win, but over what is the runtime's. */
+enum { PASS_ALLOW, PASS_DENY, PASS_RUNTIME, PASSES };
+
+static int pass_of(const struct net_rule *r)
+{
+	if (r->runtimes)
+		return PASS_RUNTIME;
+	return r->allow ? PASS_ALLOW : PASS_DENY;
+}
+
 void reference_judge(const struct rule_list *holding, struct port_map *out)
 {
 	/* Few words are in use as a rule, and this is asked for every address. */
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		memset(out->open[proto], 0, out->used * sizeof *out->open[proto]);
 	out->used = words_used(holding);
-	for (int pass = 0; pass < 2; pass++) /* the denies last: they win */
+	for (int pass = 0; pass < PASSES; pass++)
 		for (size_t i = 0; i < holding->n; i++)
 			for (int proto = 0; proto < NET_PROTOS; proto++)
-				if (holding->rule[i]->allow == !pass && concerns_proto(holding->rule[i], proto))
+				if (pass_of(holding->rule[i]) == pass && concerns_proto(holding->rule[i], proto))
 					mark_rule(out->open[proto], holding->rule[i]);
 }
 

@@ -21,6 +21,7 @@ struct net_operand {
 /* A rule as written: what the proof evaluates directly. */
 struct net_rule {
 	bool allow;
+	bool runtimes; /* an allow that no denial binds: of the runtime's own resolver, for the proof */
 	bool proto[NET_PROTOS];
 	const struct net_operand *to;
 	size_t nto;

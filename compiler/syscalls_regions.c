@@ -488,10 +488,14 @@ static bool beats(struct sys_result a, struct sys_result b)
 	return a.action == SYS_ERRNO && a.error < b.error;
 }
 
+static struct finding find(struct judge *j, const struct sys_test *t)
+{
+	return t->width == 64 ? test_argument(j, t) : test_word(j, t);
+}
+
 static bool read_on(struct judge *j, struct reading r)
 {
 	while (r.clause < r.end) {
-		const struct sys_test *t = r.clause->test + r.test;
 		struct finding f = { .verdict = NEVER };
 
 		if (r.best && !beats(r.clause->result, r.best->result))
@@ -499,7 +503,7 @@ static bool read_on(struct judge *j, struct reading r)
 		else if (r.test == r.clause->ntests)
 			r.best = r.clause;
 		else
-			f = t->width == 64 ? test_argument(j, t) : test_word(j, t);
+			f = find(j, &r.clause->test[r.test]);
 		if (f.verdict == DEPENDS)
 			return read_parts(j, &r, f.word, f.mask, f.at);
 		if (f.verdict == ALWAYS) {

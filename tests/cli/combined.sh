@@ -41,3 +41,8 @@ stands 'allow tcp 192.0.2.1 port 443; deny api.example.com'
 stands 'listen tcp 127.0.0.1 port 80; deny *.example.net'
 printf 'profile p { network { allow resolver; deny api.example.com } }\n' >"$work/p.cave"
 expect_code "the host's name servers beside a denied name" 1 cave_profile_contradiction "$cavec" "$work/p.cave" -o "$work/p.bpf"
+
+# What is denied of loopback does not bind the run's own resolver, which is there.
+stands 'allow tcp api.example.com port 443; deny 127.0.0.0/8'
+stands 'allow tcp api.example.com port 443; deny ::/0'
+stands 'allow tcp api.example.com port 443; listen { tcp, udp } any port any; deny 0.0.0.0/0'
