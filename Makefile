@@ -308,6 +308,7 @@ bench:
 # --- installing ----------------------------------------------------------------------------------
 
 LIBDIR ?= $(PREFIX)/lib
+SHARE = $(DESTDIR)$(PREFIX)/share
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/cave $(DESTDIR)$(PREFIX)/include/cave \
@@ -322,6 +323,15 @@ install: all
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libcave.so
 	sed 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' runtime/libcave.pc.in \
 		>$(DESTDIR)$(LIBDIR)/pkgconfig/libcave.pc
+	install -d $(addprefix $(SHARE)/,man/man1 man/man5 bash-completion/completions zsh/site-functions \
+		fish/vendor_completions.d vim/vimfiles)
+	install -m 644 docs/man/*.1 $(SHARE)/man/man1
+	install -m 644 docs/man/*.5 $(SHARE)/man/man5
+	install -m 644 docs/completion/cave.bash $(SHARE)/bash-completion/completions/cavec
+	ln -sf cavec $(SHARE)/bash-completion/completions/caverun
+	install -m 644 docs/completion/_cave $(SHARE)/zsh/site-functions
+	install -m 644 docs/completion/*.fish $(SHARE)/fish/vendor_completions.d
+	cp -r grammar/editors/vim/. $(SHARE)/vim/vimfiles
 
 clean:
 	rm -rf build
