@@ -305,6 +305,14 @@ static bool build(struct compile *c, const struct resolve_options *o, enum emit 
 	return !*fault && !compile_errors(c);
 }
 
+bool compile_whole(struct compile *c, const struct resolve_options *o, uint32_t file, const char **fault)
+{
+	struct buffer artefact = { .arena = &c->arena };
+
+	*fault = NULL;
+	return build(c, o, EMIT_DEFAULT, file, &artefact, fault);
+}
+
 static bool same_file(const char *a, const char *b)
 {
 	struct stat x, y;

@@ -104,8 +104,11 @@ static const char *verb_of(const struct diff_entry *e)
 	return "";
 }
 
-static void print_sentences(const struct diff *d, enum diff_way way, FILE *to)
+/* A place without a file: everywhere.  Returns how many sentences there were. */
+static size_t print_sentences(const struct diff *d, enum diff_way way, struct span within, FILE *to)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < d->found.n; i++) {
 		const struct diff_entry *e = &d->found.item[i];
 		const char *file;
@@ -113,8 +116,13 @@ static void print_sentences(const struct diff *d, enum diff_way way, FILE *to)
 		bool call = strcmp(e->kind->name, "syscall") == 0;
 
 		/* Calls that no line names come with what was said. */
-		if (e->way != way || strcmp(e->kind->name, "profile") == 0 || (call && !line))
+		if (e->way != way || strcmp(e->kind->name, "profile") == 0 || (call && !line) ||
+		    (within.file && (e->side != d->new || e->at.file != within.file || e->at.begin < within.begin ||
+				     e->at.begin >= within.end)))
 			continue;
+		if (within.file && n == 0)
+			fputs(way == DIFF_GRANTED ? "It may\n" : "It may not\n", to);
+		n++;
 		fprintf(to, "  %s", verb_of(e));
 		put(to, e->text);
 		if (e->amount) {
@@ -125,6 +133,7 @@ static void print_sentences(const struct diff *d, enum diff_way way, FILE *to)
 			fprintf(to, "  # %s:%u", file, line);
 		fputc('\n', to);
 	}
+	return n;
 }
 
 static bool writes(const struct policy *p)
@@ -174,10 +183,10 @@ void explain_summary(const struct compile *c, FILE *to)
 	fputs(c->policy.bare ? " is a bare filter of system calls.\n" : " is a sandbox profile.\n", to);
 	if (diff_count(&d, DIFF_GRANTED))
 		fprintf(to, "Beyond %s, it may\n", c->policy.bare ? "an empty filter" : "what an empty profile may");
-	print_sentences(&d, DIFF_GRANTED, to);
+	print_sentences(&d, DIFF_GRANTED, (struct span){ 0 }, to);
 	if (diff_count(&d, DIFF_REFUSED))
 		fprintf(to, "It may not, though an empty %s may,\n", c->policy.bare ? "filter" : "profile");
-	print_sentences(&d, DIFF_REFUSED, to);
+	print_sentences(&d, DIFF_REFUSED, (struct span){ 0 }, to);
 	if (!c->policy.bare)
 		print_absences(c, to);
 	for (size_t i = 0; i < nested.n; i++) {
@@ -188,6 +197,22 @@ void explain_summary(const struct compile *c, FILE *to)
 	diff_end(&d);
 	arena_free(&arena);
 	compile_end(none);
+}
+
+bool explain_statement(const struct compile *c, struct span at, FILE *to)
+{
+	struct compile *none = nothing(c);
+	struct arena arena = { NULL };
+	struct diff d;
+	size_t n;
+
+	diff_policies(&arena, none, c, &d);
+	n = print_sentences(&d, DIFF_GRANTED, at, to);
+	n += print_sentences(&d, DIFF_REFUSED, at, to);
+	diff_end(&d);
+	arena_free(&arena);
+	compile_end(none);
+	return n > 0;
 }
 
 /* --- answers ------------------------------------------------------------------------------------- */
@@ -251,6 +276,12 @@ static json_t *reason_json(const struct compile *c, const struct reason *r)
 	return o;
 }
 
+void explain_answers(const struct explanation *x, FILE *to)
+{
+	for (const struct reason *r = x->first; r; r = r->next)
+		print_reason(x->compile, r, to);
+}
+
 static int print_answers(const struct explanation *x, bool json)
 {
 	json_t *all = json_array();
@@ -260,9 +291,9 @@ static int print_answers(const struct explanation *x, bool json)
 		allowed &= r->verdict == VERDICT_ALLOWED;
 		if (json)
 			json_array_append_new(all, reason_json(x->compile, r));
-		else
-			print_reason(x->compile, r, stdout);
 	}
+	if (!json)
+		explain_answers(x, stdout);
 	if (json) {
 		json_dumpf(all, stdout, JSON_INDENT(2));
 		putchar('\n');
@@ -280,23 +311,30 @@ static const char *folder_of(struct arena *a, const char *path)
 	return folder;
 }
 
+bool explain_question(struct explanation *x, int n, char **word)
+{
+	if (x->compile->policy.bare && strcmp(word[0], "syscall") != 0) {
+		usage("a bare filter is about system calls only, not about ", word[0]);
+		return false;
+	}
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if (strcmp(kinds[i].name, word[0]) != 0)
+			continue;
+		if (kinds[i].explain(x, n - 1, word + 1))
+			return true;
+		diags_print(&x->compile->diags, stderr);
+		return false;
+	}
+	usage("a question begins with connect, listen, syscall, read, write, execute, env or lookup, not with ", word[0]);
+	return false;
+}
+
 static int ask(struct compile *c, const char *path, const struct explain_options *o, int n, char **word)
 {
 	struct explanation x = { .arena = &c->arena, .compile = c, .folder = folder_of(&c->arena, path) };
 
 	x.last = &x.first;
-	if (c->policy.bare && strcmp(word[0], "syscall") != 0)
-		return usage("a bare filter is about system calls only, not about ", word[0]);
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		if (strcmp(kinds[i].name, word[0]) != 0)
-			continue;
-		if (kinds[i].explain(&x, n - 1, word + 1))
-			return print_answers(&x, o->json);
-		diags_print(&c->diags, stderr);
-		return EXIT_TROUBLE;
-	}
-	return usage("a question begins with connect, listen, syscall, read, write, execute, env or lookup, not with ",
-		     word[0]);
+	return explain_question(&x, n, word) ? print_answers(&x, o->json) : EXIT_TROUBLE;
 }
 
 static int explain(const struct explain_options *o, int n, char **word)

@@ -46,8 +46,17 @@ bool explain_lookup(struct explanation *x, int n, char **word);
 /* Parses "allow QUERY" as a line of `expect`; NULL after an error was recorded. */
 const struct node *explain_parse(struct explanation *x, const char *query);
 
+/* Answers the question; false if it is none, which is said on stderr. */
+bool explain_question(struct explanation *x, int n, char **word);
+
+/* The answers, for people. */
+void explain_answers(const struct explanation *x, FILE *to);
+
 /* What the policy grants and takes away, in plain sentences. */
 void explain_summary(const struct compile *c, FILE *to);
+
+/* Of these the sentences whose line stands at `at`; false if there are none. */
+bool explain_statement(const struct compile *c, struct span at, FILE *to);
 
 /* The command: `cavec explain …`, without its name.  Returns the exit status. */
 int explain_main(int argc, char **argv);

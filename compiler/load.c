@@ -171,6 +171,21 @@ uint32_t loader_profile(struct loader *l, const char *path, bool *failed)
 	return add(l, path, resolved, text, size, (struct span){ 0 });
 }
 
+uint32_t loader_profile_text(struct loader *l, const char *path, const char *text, size_t size)
+{
+	struct arena *a = l->diags->sources->arena;
+	const char *resolved = resolve(a, path), *slash = strrchr(path, '/');
+
+	if (!resolved && (resolved = resolve(a, folder_of(a, path))) != NULL)
+		resolved = arena_printf(a, "%s/%s", resolved, slash ? slash + 1 : path);
+	if (!resolved || !beneath(l, resolved)) {
+		diag_error(l->diags, CAVE_PROFILE_ESCAPES_ROOT, unread(l, path), "the profile lies outside the root %s",
+			   *l->root ? l->root : "/");
+		return 0;
+	}
+	return add(l, path, resolved, arena_strndup(a, text, size), size, (struct span){ 0 });
+}
+
 /* Is `resolved` the file `from`, or one that includes it, however indirectly? */
 static bool in_chain(const struct loader *l, uint32_t from, const char *resolved)
 {

@@ -10,6 +10,7 @@
 #include "compiler/explain.h"
 #include "compiler/fmt.h"
 #include "compiler/lint.h"
+#include "compiler/lsp.h"
 #include "compiler/sets.h"
 #include "compiler/syscalls.h"
 #include "compiler/system_set.h"
@@ -23,6 +24,7 @@ static const char help[] =
 	"       cavec explain POLICY [QUESTION]\n"
 	"       cavec lint FILE…\n"
 	"       cavec fmt [-w | --check] FILE…\n"
+	"       cavec lsp [--stdio]\n"
 	"\n"
 	"Compiles a sandbox profile to the programs that enforce it, proves them against the\n"
 	"profile, and writes them to OUT for caverun.\n"
@@ -47,6 +49,7 @@ static const char help[] =
 	"  explain                 says why something is allowed or refused; sums a policy up\n"
 	"  lint                    looks for what compiles and is unwise\n"
 	"  fmt                     lays a profile out in the one way there is\n"
+	"  lsp                     a language server, for editors\n"
 	"  diff                    says what one policy grants and another does not\n"
 	"\n"
 	"Exit status: 0 done; 1 the profile is refused; 2 usage or input and output.\n";
@@ -54,12 +57,6 @@ static const char help[] =
 static int usage(const char *text, const char *what)
 {
 	fprintf(stderr, "cavec: %s%s\nTry: cavec --help\n", text, what);
-	return EXIT_TROUBLE;
-}
-
-static int not_built(const char *what)
-{
-	fprintf(stderr, "cavec: error: %s is not built yet [%s]\n", what, cave_code_name(CAVE_UNSUPPORTED));
 	return EXIT_TROUBLE;
 }
 
@@ -199,7 +196,6 @@ static int finish(int status)
 int main(int argc, char **argv)
 {
 	static char buffer[65536];
-	static const char *const later[] = { "lsp" };
 
 	/* Whole messages: those of compiles that run at once shall not mix. */
 	setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
@@ -215,8 +211,7 @@ int main(int argc, char **argv)
 		return finish(fmt_main(argc - 1, argv + 1));
 	if (argc > 1 && strcmp(argv[1], "lint") == 0)
 		return finish(lint_main(argc - 1, argv + 1));
-	for (size_t i = 0; argc > 1 && i < sizeof later / sizeof *later; i++)
-		if (strcmp(argv[1], later[i]) == 0)
-			return not_built(later[i]);
+	if (argc > 1 && strcmp(argv[1], "lsp") == 0)
+		return finish(lsp_main(argc - 1, argv + 1));
 	return finish(run_compile(argc, argv));
 }

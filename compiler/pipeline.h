@@ -67,4 +67,10 @@ void compile_prove(struct compile *c);
 /* Rules and sets to programs, each proved against the policy.  False after an error was recorded. */
 bool compile_generate(struct compile *c);
 
+/*
+ * All that a compile does but write, of file number `file`.  False after an error was recorded, or with *fault set to
+ * what is wrong and is no error in the profile.
+ */
+bool compile_whole(struct compile *c, const struct resolve_options *o, uint32_t file, const char **fault);
+
 #endif

@@ -44,7 +44,7 @@ _cavec_value() {
 
 _cavec() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} what=compile options rules
-	local subcommands='dump list diff explain lint fmt'
+	local subcommands='dump list diff explain lint fmt lsp'
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -gt 1 ]; then
@@ -56,6 +56,7 @@ _cavec() {
 	diff) options="--within --format --color $rules -h --help" ;;
 	explain) options="--profile --format $rules -h --help" ;;
 	lint) options="--fail-on --format --fix --unsafe-fix $rules -h --help" ;;
+	lsp) options="--stdio $rules -h --help" ;;
 	fmt) options='-w --write --check -h --help' ;;
 	*) options= ;;
 	esac
@@ -63,6 +64,7 @@ _cavec() {
 	case $what:$cur in
 	*:-*) _cave_words "$options" "$cur" ;;
 	list:*) _cave_words "$("${COMP_WORDS[0]}" list 2>/dev/null | sed 's/ .*//') base" "$cur" ;;
+	lsp:*) ;;
 	dump:*) _cave_files "$cur" bpf ;;
 	fmt:*) _cave_files "$cur" cave ;;
 	compile:*) _cave_files "$cur" cave json ;;
