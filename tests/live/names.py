@@ -1,0 +1,503 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Grants by host name, end to end: real clients, a scripted name server and web servers in a network of namespaces.
+
+NEAR serves names at its two addresses and keeps a log of the questions; NEAR and FAR answer HTTP at every address.
+Addresses of documentation are not globally reachable, so the rules say `within`.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../tools"))
+from netlab import *  # pylint: disable=wildcard-import,wrong-import-position
+
+PORT, RAW = 8300, 8301
+ROTATED = [f"192.0.2.{n}" for n in range(20, 24)]
+MANY = [f"192.0.2.{n}" for n in range(30, 80)]
+PLACE = "within { 192.0.2.0/24, 198.51.100.0/24, 2001:db8::/32 }"
+FILES = """files { read "/usr/lib", "/usr/share", "/usr/local/lib", "/etc/python3.11", "/etc/hosts", "/etc/resolv.conf",
+        "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf"; write workspace }
+    env { set HOME workspace; set GIT_CONFIG_NOSYSTEM "1"; set no_proxy "*" }"""
+PROFILE = f"""profile names {{
+    network {{
+        allow tcp {{ web.test, chain.test, rotated.test, many.test, dual.test, short.test, hosted.test, private.test,
+            *.wild.test }} port {PORT} {PLACE}
+        allow tcp database.test port {RAW} {PLACE}
+        allow tcp moved.test port {PORT}
+        allow tcp inside.test port {PORT} within 10.0.0.0/8
+        deny bad.wild.test; deny 192.0.2.9
+    }}
+    {FILES}
+}}
+"""
+ZONE = {
+    "web.test": {"A": [NEAR4]}, "chain.test": {"CNAME": "a.elsewhere.example"},
+    "a.elsewhere.example": {"CNAME": "b.elsewhere.example"}, "b.elsewhere.example": {"A": [OTHER4]},
+    "rotated.test": {"A": ROTATED, "rotate": True}, "many.test": {"A": MANY + [NEAR4]},
+    "dual.test": {"A": [FAR4], "AAAA": [FAR6]}, "short.test": {"A": ["192.0.2.8"], "TTL": 1},
+    "database.test": {"A": [NEAR4]}, "*.wild.test": {"A": [NEAR4]}, "denied.wild.test": {"A": ["192.0.2.9"]},
+    "moved.test": {"A": ["127.0.0.1", "10.0.0.1", "169.254.169.254", NEAR4], "AAAA": ["::1", "fe80::1", "::ffff:127.0.0.1"]},
+    "inside.test": {"A": [NEAR4]}, "other.test": {"A": [NEAR4]}, "web.test.corp.test": {"A": [FAR4]},
+    "bad.wild.test": {"A": [NEAR4]},
+}
+HOSTS = "127.0.0.1 localhost\n192.0.2.7 hosted.test\n192.0.2.6 unhosted.test\n10.9.9.9 away.wild.test\n"
+GO = """package main
+import ("fmt"; "io"; "net"; "net/http"; "os"; "time")
+func main() {
+	if os.Args[1] == "lookup" {
+		a, e := net.LookupHost(os.Args[2])
+		fmt.Println(a, e)
+		return
+	}
+	c := &http.Client{Timeout: 60 * time.Second}
+	r, e := c.Get(os.Args[1])
+	if e != nil { fmt.Println("failed:", e); os.Exit(1) }
+	b, _ := io.ReadAll(r.Body)
+	fmt.Print(string(b))
+}
+"""
+MUSL = r"""
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
+	int error = getaddrinfo(argv[1], argv[2], &hints, &found), fd;
+	char text[4096];
+	ssize_t n;
+
+	if (error) {
+		printf("failed: %d\n", error);
+		return 1;
+	}
+	fd = socket(found->ai_family, SOCK_STREAM, 0);
+	if (connect(fd, found->ai_addr, found->ai_addrlen))
+		return perror("failed"), 1;
+	dprintf(fd, "GET /hello HTTP/1.0\r\n\r\n");
+	while ((n = read(fd, text, sizeof text - 1)) > 0) {
+		text[n] = 0;
+		if (strstr(text, "hello\n"))
+			puts("hello");
+	}
+	return 0;
+}
+"""
+NODE = """
+const dns = require("dns").promises, [, url, name] = process.argv, said = async (what) => {
+    try { return await what(); } catch (e) { return (e.cause || e).code; } };
+(async () => { console.log(JSON.stringify([await said(async () => (await fetch(url)).text()),
+    await said(async () => (await dns.lookup(name, { all: true })).map((x) => x.address)),
+    await said(() => dns.resolve4(name)), await said(() => dns.resolveTxt(name))])); })();
+"""
+ASKER = f"{TOP}/tests/tools/asker.py"
+
+
+class Lab:
+    """The servers, the policies, and how a tool is started."""
+
+    def __init__(self, work):
+        self.work, self.log, self.servers = work, f"{work}/questions", []
+        with open(ASKER, encoding="ascii") as f:
+            self.asker = f.read()
+        with open(f"{work}/zone", "w", encoding="ascii") as f:
+            json.dump(ZONE, f)
+        for n, text in (("hosts", HOSTS), ("resolv.conf", f"nameserver {NEAR4}\nnameserver {OTHER4}\nsearch corp.test\n")):
+            with open(f"{work}/{n}", "w", encoding="ascii") as f:
+                f.write(text)
+        sh(f"mount --bind {work}/hosts /etc/hosts; mount --bind {work}/resolv.conf $(readlink -f /etc/resolv.conf)")
+        addresses = [*ROTATED, *MANY, *(f"192.0.2.{n}" for n in range(6, 10))]
+        subprocess.run(["ip", "-n", NEAR, "-batch", "-"], check=True, text=True,
+                       input="".join(f"addr add {x}/24 dev wire\n" for x in addresses))
+        self.serve("/usr/bin/python3", f"{TOP}/tests/tools/zone.py", f"{work}/zone", self.log, NEAR4, OTHER4, NEAR6)
+        self.web()
+        self.policy = compile_policy(work, "names", PROFILE)
+
+    def serve(self, *command, host=NEAR):
+        server = subprocess.Popen(["nsenter", f"--net=/run/netns/{host}", *command], stdout=subprocess.PIPE, text=True,
+                                  stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+        self.servers.append(server)
+        server.stdout.readline()
+
+    def web(self):
+        repository = f"{self.work}/www/repository.git"
+        sh(f"""mkdir -p {self.work}/www && echo hello >{self.work}/www/hello && git init -q --bare {repository} &&
+            git init -q {self.work}/made && cd {self.work}/made &&
+            git -c user.name=t -c user.email=t@t.test commit -q --allow-empty -m one &&
+            git push -q {repository} HEAD:refs/heads/main && git -C {repository} update-server-info""")
+        for host, port in ((NEAR, PORT), (NEAR, RAW), (FAR, PORT)):
+            self.serve("/usr/bin/python3", "-c", SERVER, str(port), f"{self.work}/www", host=host)
+
+    def asked(self):
+        """What has reached the name servers: {name}."""
+        with open(self.log, encoding="ascii") as f:
+            return {line.split()[0] for line in f}
+
+    def lines(self, name):
+        with open(self.log, encoding="ascii") as f:
+            return [line.split() for line in f if line.split()[0] == name]
+
+    def start(self, *command, policy=None, options=()):
+        prefix = [CAVERUN, *options, policy or self.policy, "--"] if policy != "none" else []
+        return subprocess.Popen(["nsenter", f"--net=/run/netns/{HERE}", *prefix, *command], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    def tool(self, *command, given="", **how):
+        """(status, output, errors) of a command."""
+        process = self.start(*command, **how)
+        out, err = process.communicate(given, timeout=100)
+        return process.returncode, out, err
+
+    def begin(self, *steps, **how):
+        return self.start("/usr/bin/python3", "-c", self.asker, json.dumps(steps), **how)
+
+    def steps(self, *steps, **how):
+        """The outcome of each step of the asker."""
+        return outcome(self.begin(*steps, **how), steps)
+
+
+SERVER = """
+import functools, http.server, socket, sys
+class Server(http.server.ThreadingHTTPServer):
+    address_family, request_queue_size = socket.AF_INET6, 64
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_HEAD(self):
+        self.send_response(204)
+        self.end_headers()
+socket.getfqdn = str  # which would ask a name server for its own name
+server = Server(("::", int(sys.argv[1])), functools.partial(Handler, directory=sys.argv[2]))
+print("ready", flush=True)
+server.serve_forever()
+"""
+
+
+def outcome(process, steps, given=""):
+    out, err = process.communicate(given, timeout=100)
+    try:
+        return json.loads(out.splitlines()[-1])
+    except (IndexError, ValueError):
+        check(False, f"steps {steps}", f"status {process.returncode}; {out} {err}")
+        return ["nothing"] * len(steps)
+
+
+def compare(got, expected, kind):
+    """`expected` is [(what is shown, the outcome)], of the steps in order."""
+    for (name, wanted), value in zip(expected, got):
+        check(value in wanted if isinstance(wanted, tuple) else value == wanted, f"{kind}: {name}", str(value))
+
+
+# --- clients -----------------------------------------------------------------------------------------
+
+def build(work):
+    for name, text in (("client.go", GO), ("client.c", MUSL)):
+        with open(f"{work}/{name}", "w", encoding="ascii") as f:
+            f.write(text)
+    subprocess.run(["musl-gcc", "-static", "-o", f"{work}/muslclient", f"{work}/client.c"], check=True)
+    subprocess.run(["go", "build", "-o", f"{work}/goclient", f"{work}/client.go"], check=True,
+                   env={**os.environ, "GO111MODULE": "off", "CGO_ENABLED": "0"})
+
+
+def clients(lab):
+    def fetch(name, url):
+        return {"curl": ["curl", "-sS", "--max-time", "60", url], "go": [f"{lab.work}/goclient", url],
+                "musl": [f"{lab.work}/muslclient", url.split("/")[2].split(":")[0], str(PORT)],
+                "node": ["node", "-e", NODE, url, url.split("/")[2].split(":")[0]]}[name]
+
+    def served(got):
+        return "hello\n" in got[1] or "hello\\n" in got[1]
+
+    where = "other.test"  # outside it is as good a name as any
+    for client in ("curl", "go", "musl", "node"):
+        good = {h: lab.tool(*fetch(client, f"http://{h}:{PORT}/hello")) for h in ("web.test", "chain.test", "deep.er.wild.test")}
+        bad = lab.tool(*fetch(client, f"http://{where}:{PORT}/hello"))
+        outside = lab.tool(*fetch(client, f"http://{where}:{PORT}/hello"), policy="none")
+        for host, got in good.items():
+            check(got[0] == 0 and served(got), f"granted: {client} fetches from {host}", str(got))
+        check(served(outside), f"outside: {client} fetches from {where}", str(outside))
+        check(not served(bad), f"refused: {client} fetches from {where}", str(bad))
+    out = lab.tool("node", "-e", NODE, f"http://web.test:{PORT}/hello", "web.test")[1]
+    check(out.strip() == json.dumps(["hello\n", [NEAR4], [NEAR4], "ENODATA"], separators=(",", ":")),
+          "node's fetch, lookup, resolve4, and resolveTxt of a granted name", out)
+    out = lab.tool(f"{lab.work}/goclient", "lookup", "many.test")[1]
+    check("192.0.2.79" in out and "nil" in out, "Go's own resolver, and a reply of 50 addresses", out)
+    for host, granted in (("web.test", True), ("other.test", False)):
+        got = lab.tool("/usr/lib/git-core/git-remote-http", "origin", f"http://{host}:{PORT}/repository.git", given="list\n\n")
+        check((got[0] == 0 and "refs/heads/main" in got[1]) == granted, f"git lists from {host}: {granted}", str(got))
+
+
+# --- granted, refused ----------------------------------------------------------------------------------
+
+GRANTED = [
+    (["lookup", "web.test"], "a name", [NEAR4]), (["connect", "web.test", PORT], "a connection by name", NEAR4),
+    (["connect", NEAR4, PORT], "and by the address that was looked up", NEAR4),
+    (["lookup", "a.b.wild.test"], "a name below a wildcard", [NEAR4]),
+    (["lookup", "WEB.Test"], "in other letters", [NEAR4]), (["lookup", "web.test."], "with a dot at its end", [NEAR4]),
+    (["connect", "chain.test", PORT], "by way of names that are not granted", OTHER4),
+    (["connect", "rotated.test", PORT], "rotation", tuple(ROTATED)), (["connect", "rotated.test", PORT], "", tuple(ROTATED)),
+    (["lookup", "many.test", 4], "a large reply", sorted(MANY + [NEAR4])),
+    (["connect", MANY[49], PORT], "its last address", MANY[49]),
+    (["lookup", "dual.test"], "IPv4 and IPv6", sorted([FAR4, FAR6])), (["connect", FAR6, PORT], "by IPv6", FAR6),
+    (["connect", "::ffff:" + FAR4, PORT], "by mapped IPv4", "::ffff:c633:6402"),
+    (["connect", "database.test", RAW], "another port", NEAR4),
+    (["connect", "hosted.test", PORT], "a name of /etc/hosts", "192.0.2.7"),
+    (["ask", NEAR4, "web.test", 1], "one's own question", [0, [NEAR4], None]),
+    (["ask", NEAR4, "web.test", 1, 53, "connect"], "connected", [0, [NEAR4], None]),
+    (["ask", NEAR4, "web.test", 1, 53, "sendmsg"], "by sendmsg", [0, [NEAR4], None]),
+    (["ask", NEAR4, "web.test", 1, 53, "tcp"], "by TCP", [0, [NEAR4], None]),
+    (["ask", "203.0.113.1", "web.test", 1], "of a server that is not there", [0, [NEAR4], None]),
+    (["ask", "2001:db8:a::9", "web.test", 1], "of one of IPv6", [0, [NEAR4], None]),
+    (["several", [NEAR4, OTHER4, "203.0.113.1"], "web.test"], "of several by one socket", [0, [NEAR4], None]),
+    (["reaim", NEAR4, NEAR4, 53], "a second connect", 1),
+]
+LONG = "hex:" + "".join(f"3f{'61' * 63}" for _ in range(3)) + "3d" + "61" * 61 + "00"  # 255 octets
+LOOKALIKE = ["xwild.test", "wild.test", "web.test.example", "web-test", "xweb.test", "wеb.test".encode("idna").decode(),
+             "_dns.resolver.arpa"]
+REFUSED = [
+    (["lookup", "other.test"], "another name", ("EAI_AGAIN", "EAI_FAIL", "EAI_NONAME")),
+    (["lookup", "bad.wild.test"], "a name that is denied", ("EAI_AGAIN", "EAI_FAIL", "EAI_NONAME")),
+    *((["ask", NEAR4, x], f"a look-alike, {x}", ([5, [], 18], [3, [], 18])) for x in LOOKALIKE),
+    (["ask", NEAR4, LONG], "a name of 255 octets", [5, [], 18]),
+    (["ask", NEAR4, "secret.other.test", 1, 53, "tcp"], "another name by TCP", [5, [], 18]),
+    (["ask", NEAR4, "secret.other.test", 16], "another record", [5, [], 18]),
+    (["ask", NEAR4, "web.test", 16], "another record of a granted name is empty", [0, [], None]),
+    *((["ask", NEAR4, "web.test", 1, port, way], f"{way} to port {port}", ("EPERM", "EACCES"))
+      for port, way in ((54, "sendto"), (5353, "sendto"), (853, "tcp"), (443, "tcp"), (54, "connect"), (54, "sendmsg"))),
+    (["lookup", "moved.test", 4], "a name that is moved to loopback, private and link-local addresses",
+     ("EAI_AGAIN", "EAI_FAIL", "EAI_NONAME")),
+    (["ask", NEAR4, "moved.test", 28], "by IPv6", [5, [], 18]), (["connect", "127.0.0.1", PORT], "127.0.0.1", "EPERM"),
+    (["connect", "10.0.0.1", PORT], "10.0.0.1", "EPERM"), (["connect", "169.254.169.254", PORT], "169.254.169.254", "EPERM"),
+    (["lookup", "inside.test", 4], "a name outside its place", ("EAI_AGAIN", "EAI_FAIL", "EAI_NONAME")),
+    (["connect", NEAR4, PORT], "the address of a name that nobody has looked up", "EPERM"),
+    (["connect", "database.test", RAW], "a control: the granted port", NEAR4),
+    (["connect", NEAR4, PORT], "the port of another name at the same address", "EPERM"),
+    (["connect", "web.test", RAW + 1], "a port that no name has", "EPERM"),
+    (["ask", NEAR4, "web.test", 1, PORT, "sendto"], "the granted port by UDP", "EPERM"),
+    (["lookup", "denied.wild.test", 4], "a control: a name whose address is denied", ["192.0.2.9"]),
+    (["connect", "192.0.2.9", PORT], "is not reached", "EPERM"),
+    (["connect", "192.0.2.6", PORT], "a name of /etc/hosts that is not granted", "EPERM"),
+    (["lookup", "unhosted.test"], "found in the file, as ever", ["192.0.2.6"]),
+    (["connect", "unhosted.test", PORT], "but not reached", "EPERM"),
+    (["connect", "10.9.9.9", PORT], "a granted name of /etc/hosts that is elsewhere", "EPERM"),
+    (["reaim", NEAR4, "198.51.100.9", 53], "a socket that was led to the resolver, sent on elsewhere", 1),
+    (["dissolved", NEAR4, FAR4, PORT], "a connection that is taken off and made anew", "EPERM"),
+    (["corked", NEAR4, FAR4, RAW], "a corked datagram", "EPERM"),
+]
+
+
+def granted(lab):
+    compare(lab.steps(*(x[0] for x in GRANTED)), [x[1:] for x in GRANTED], "granted")
+    check(any(x[2] == "tcp" for x in lab.lines("many.test")), "a large reply comes by TCP")
+    check(not lab.lines("web.test.corp.test"), "a search domain behind a granted name asks nobody")
+
+
+def refused(lab):
+    compare(lab.steps(*(x[0] for x in REFUSED)), [x[1:] for x in REFUSED], "refused")
+    arrived = lab.asked() & {"bad.wild.test", "secret.other.test", *LOOKALIKE}
+    check(not arrived and not [x for x in lab.asked() if len(x) > 200], "no such question has left", str(arrived))
+    outside = lab.steps(["ask", NEAR4, "secret.other.test"], ["ask", NEAR4, LONG], ["connect", NEAR4, PORT],
+                        ["connect", "192.0.2.9", PORT], ["connect", "192.0.2.6", PORT], policy="none")
+    compare(outside, [("a question", [3, [], None]), ("a name of 255 octets", [3, [], None]), ("the web server", NEAR4),
+                      ("a denied address", "192.0.2.9"), ("one of /etc/hosts", "192.0.2.6")], "outside")
+    check("secret.other.test" in lab.asked(), "and the log would show it")
+
+
+def expiry(lab):
+    """A record of one second is kept for thirty; a connection that stands goes on, and a lookup makes it reachable again."""
+    steps = (["hold", "short.test", PORT], ["sleep", 3], ["connect", "192.0.2.8", PORT], ["sleep", 29], ["echo", "short.test"],
+             ["connect", "192.0.2.8", PORT], ["echo", "short.test"], ["connect", "short.test", PORT])
+    return lab.begin(*steps), steps
+
+
+def expired(process, steps):
+    compare(outcome(process, steps), [("a connection", "192.0.2.8"), ("", 3), ("within the grace", "192.0.2.8"), ("", 29),
+                                      ("a connection that stands, after it", "HTTP/1.1"), ("a new one to the address", "EPERM"),
+                                      ("the old one still", "HTTP/1.1"), ("after another lookup", "192.0.2.8")], "expiry")
+
+
+# --- other runs, deaths ----------------------------------------------------------------------------------
+
+def resolvers(process):
+    """The processes of the name cave-resolve that a runtime has started."""
+    done = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False)
+    return [int(x.split()[0]) for x in done.stdout.splitlines() if x.split()[1] == "cave-resolve"]
+
+
+def ports(pid):
+    done = inside(HERE, "ss", "-Hlnptu")
+    return {x.split()[4] for x in done.stdout.splitlines() if f"pid={pid}," in x}
+
+
+def waiting(lab, *steps):
+    """A tool that has made its first steps and waits for a line."""
+    process = lab.begin(*steps)
+    process.stdout.readline()
+    return process
+
+
+def other_runs(lab):
+    steps = [["connect", "web.test", PORT], ["wait"], ["connect", "web.test", PORT]]
+    first = waiting(lab, *steps)
+    port = int(next(x for x in ports(resolvers(first)[0]) if x.startswith("127.")).split(":")[1])
+    got = lab.steps(["connect", NEAR4, PORT], ["ask", "127.0.0.1", "web.test", 1, port], ["connect", "127.0.0.1", port],
+                    ["ask", "::1", "web.test", 1, port], ["ask", "127.0.0.1", "web.test", 1, 53], ["sockets", 9000, NEAR4])
+    compare(got, [("an address that another run has looked up", "EPERM"), ("another run's resolver, by UDP", "EPERM"),
+                  ("by TCP", "EPERM"), ("by IPv6", "EPERM"), ("a control: its own", [0, [NEAR4], None]), ("", 9000)], "other runs")
+    compare(outcome(first, steps, "go\n"), [("a connection", NEAR4), ("", "go"), ("and another", NEAR4)], "other runs")
+
+
+def killed_resolver(lab):
+    steps = [["connect", "web.test", PORT], ["wait"], ["ask", NEAR4, "web.test"], ["lookup", "rotated.test"],
+             ["ask", NEAR4, "web.test", 1, 53, "tcp"], ["ask", NEAR4, "web.test", 1, 53, "connect"]]
+    process = waiting(lab, *steps)
+    pid = resolvers(process)[0]
+    port = next(x for x in ports(pid) if x.startswith("127.")).split(":")[1]
+    os.kill(pid, signal.SIGKILL)
+    while ports(pid):
+        time.sleep(.01)
+    time.sleep(.3)
+    heard = f"{lab.work}/heard"
+    usurper = subprocess.Popen(["nsenter", f"--net=/run/netns/{HERE}", "/usr/bin/python3", "-c", USURPER, port, heard],
+                               stdout=subprocess.PIPE, text=True)
+    usurper.stdout.readline()
+    before = len(lab.lines("rotated.test"))
+    got = outcome(process, steps, "go\n")
+    usurper.kill()
+    usurper.wait()
+    compare(got, [("a connection before", NEAR4), ("", "go"), ("a question", "EPERM"), ("a lookup", ("EAI_AGAIN", "EAI_FAIL",
+                  "EAI_NONAME", "EAI_SYSTEM")), ("by TCP", "EPERM"), ("connected", "EPERM")], "without its resolver")
+    check(os.path.getsize(heard) == 0, "nobody who takes its port hears anything")
+    check(len(lab.lines("rotated.test")) == before, "and no question leaves")
+
+
+USURPER = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.1", int(sys.argv[1])))
+with open(sys.argv[2], "wb", 0) as f:
+    print("ready", flush=True)
+    while True:
+        f.write(s.recv(4096))
+"""
+
+
+def entries(name, run):
+    """Of a map of that name, the entries of a run."""
+    maps = json.loads(subprocess.run(["bpftool", "-j", "map", "show"], capture_output=True, text=True, check=True).stdout)
+    key, n = [f"0x{x:02x}" for x in run.to_bytes(8, "little")], 0
+    for m in maps:
+        if m.get("name") == name:
+            done = subprocess.run(["bpftool", "-j", "map", "dump", "id", str(m["id"])], capture_output=True, text=True, check=False)
+            n += sum(x["key"][:8] == key for x in json.loads(done.stdout or "[]") if isinstance(x.get("key"), list))
+    return n
+
+
+def killed_runtime(lab):
+    process = waiting(lab, ["connect", "web.test", PORT], ["wait"])
+    pid = resolvers(process)[0]
+    tool = [int(x) for x in subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True,
+                                           check=False).stdout.split() if int(x) != pid]
+    with open(f"/proc/{tool[0]}/cgroup", encoding="ascii") as f:
+        path = next(x.strip().split("::")[1] for x in f if x.startswith("0::"))
+    group = subprocess.run(["findmnt", "-nt", "cgroup2", "-o", "TARGET"], capture_output=True, text=True,
+                           check=True).stdout.split()[0] + path
+    run = os.stat(group).st_ino
+    found = entries("names_run", run), entries("names_live", run)
+    check(found == (1, 2), "a run, its address, and that of /etc/hosts are in the maps", f"{found} {run:x} {group}")
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    for _ in range(200):
+        if not any(os.path.exists(f"/proc/{x}") for x in (pid, *tool)):
+            break
+        time.sleep(.05)
+    check(not os.path.exists(f"/proc/{pid}"), "the resolver ends with a runtime that is killed")
+    check(not any(os.path.exists(f"/proc/{x}") for x in tool), "and the tool")
+    lab.steps(["lookup", "web.test"])
+    check(not os.path.exists(group), "the next start takes its control group away", group)
+    check(entries("names_run", run) == 0 and entries("names_live", run) == 0, "and what it had in the maps")
+
+
+def crowded(lab):
+    """What a tool does to its resolver is its own affair, and another run's is answered meanwhile."""
+    steps = [["crowd", 40, NEAR4], ["wait"], ["lookup", "web.test"]]
+    process = waiting(lab, *steps)
+    got = lab.steps(["ask", NEAR4, "web.test", 1, 53, "tcp"])
+    check(got == [[0, [NEAR4], None]], "beside a run that holds forty connections to its resolver", str(got))
+    compare(outcome(process, steps, "go\n"), [("", 40), ("", "go"), ("it can still ask", [NEAR4])], "forty connections")
+
+
+def interfaces(lab):
+    """A question that is to leave by an interface of the tool's choice."""
+    capture = subprocess.Popen(["nsenter", f"--net=/run/netns/{NEAR}", "/usr/bin/python3", "-c", WIRE], stdout=subprocess.PIPE,
+                               text=True)
+    capture.stdout.readline()
+    got = lab.steps(["ask", NEAR4, "web.test", 1, 53, "interface near"], ["ask", NEAR4, "web.test", 1, 53, "interface lo"],
+                    ["ask", NEAR4, "web.test"])
+    settle()
+    capture.terminate()
+    stray = capture.communicate()[0]
+    check(got[2] == [0, [NEAR4], None], "a control: without one", str(got))
+    check("127." not in stray, "nothing that is for loopback is on the wire", f"{got} {stray}")
+    check("192.0.2.1 " in stray, "a control: the resolver's own question is", stray)
+
+
+WIRE = """
+import ipaddress, socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0x0008)
+print("ready", flush=True)
+while True:
+    p = s.recv(2048)
+    print(ipaddress.ip_address(p[12:16]), ipaddress.ip_address(p[16:20]), p[9], flush=True)
+"""
+
+
+def load(lab):
+    """Twenty runs at once."""
+    start = time.monotonic()
+    runs = [lab.begin(["wait"], ["load", 100 * i, 100, NEAR4]) for i in range(20)]
+    for process in runs:
+        process.stdout.readline()
+    begun = time.monotonic()
+    for process in runs:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    got = [outcome(process, "load") for process in runs]
+    end = time.monotonic()
+    check(got == [["go", 100]] * 20, f"twenty runs, 2,000 lookups ({2000 / (end - begun):.0f}/s; {begun - start:.1f} s to start)",
+          str(got))
+
+
+def test(work, near, far):  # pylint: disable=unused-argument
+    lab = Lab(work)
+    try:
+        slow = expiry(lab)
+        builder = threading.Thread(target=build, args=(work,))
+        builder.start()
+        for part in (granted, refused, other_runs, killed_resolver, killed_runtime, crowded, interfaces, load):
+            part(lab)
+        builder.join()
+        clients(lab)
+        expired(*slow)
+    finally:
+        for server in lab.servers:
+            server.kill()
+            server.wait()
+        subprocess.run([CAVERUN, "--forget", lab.policy], check=False, capture_output=True)
+
+
+def main():
+    if os.environ.get("CAVE_NAMES_INNER") != "1" and os.getuid() == 0:
+        os.environ["CAVE_NAMES_INNER"] = "1"
+        os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
+    laboratory(test)
+
+
+main()
