@@ -229,7 +229,10 @@ static void lead_lookups(struct hook_gen *g, asm_label no)
 	redirect(g, asm_new_label(&g->s), no);
 }
 
-/* What is for the resolver, or a packet from it. */
+/*
+ * What is for the resolver, or a packet from it.  A caller may choose the device of a datagram (IP_PKTINFO): only by
+ * the loopback device does it get there; by another it would leave the host.
+ */
 static void pass_resolver(struct hook_gen *g)
 {
 	asm_label other = asm_new_label(&g->s), six = asm_new_label(&g->s), loopback = asm_new_label(&g->s);
@@ -246,6 +249,10 @@ static void pass_resolver(struct hook_gen *g)
 	}
 	asm_place(&g->s, loopback);
 	require_either(g, other);
+	if (!is_call(g)) {
+		asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(ifindex));
+		jump_if(g, BPF_JNE, BPF_REG_1, CAVE_NAMES_DEVICE, other);
+	}
 	load_resolver_port(g, other);
 	asm_host_order(&g->s, BPF_REG_1, 16);
 	asm_jump_reg(&g->s, BPF_JMP32 | BPF_JEQ | BPF_X, BPF_REG_1, PORT, g->allow);

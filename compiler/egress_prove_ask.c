@@ -9,6 +9,7 @@
 
 #include "bpf/artefact.h"
 #include "bpf/vm.h"
+#include "cave/names.h"
 #include "compiler/egress_addr.h"
 
 int proto_number(int proto)
@@ -161,6 +162,8 @@ void ask_packet(struct prover *v, const struct question *q, struct __sk_buff *ct
 	};
 	uint64_t result;
 
+	if (!ctx->ifindex)
+		ctx->ifindex = CAVE_NAMES_DEVICE;
 	if (run_program(v, q->hook, &in, &result) && (result == 1) != want)
 		disagree(v, q, want);
 }

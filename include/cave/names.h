@@ -44,4 +44,7 @@ struct cave_names_asked {
 /* Entries: of runs and addresses, of all runs of a policy together; of sockets, whose oldest are forgotten. */
 enum { CAVE_NAMES_RUNS = 1024, CAVE_NAMES_LIVES = 16384, CAVE_NAMES_SOCKETS = 8192 };
 
+/* The index of the loopback device in every network namespace: LOOPBACK_IFINDEX, include/net/flow.h of Linux. */
+enum { CAVE_NAMES_DEVICE = 1 };
+
 #endif

@@ -350,7 +350,8 @@ def other_runs(lab):
     got = lab.steps(["connect", NEAR4, PORT], ["ask", "127.0.0.1", "web.test", 1, port], ["connect", "127.0.0.1", port],
                     ["ask", "::1", "web.test", 1, port], ["ask", "127.0.0.1", "web.test", 1, 53], ["sockets", 9000, NEAR4])
     compare(got, [("an address that another run has looked up", "EPERM"), ("another run's resolver, by UDP", "EPERM"),
-                  ("by TCP", "EPERM"), ("by IPv6", "EPERM"), ("a control: its own", [0, [NEAR4], None]), ("", 9000)], "other runs")
+                  ("by TCP", "EPERM"), ("by IPv6", "EPERM"), ("a control: its own", [0, [NEAR4], None]), ("", 9000)],
+            "other runs")
     compare(outcome(first, steps, "go\n"), [("a connection", NEAR4), ("", "go"), ("and another", NEAR4)], "other runs")
 
 
@@ -395,7 +396,8 @@ def entries(name, run):
     key, n = [f"0x{x:02x}" for x in run.to_bytes(8, "little")], 0
     for m in maps:
         if m.get("name") == name:
-            done = subprocess.run(["bpftool", "-j", "map", "dump", "id", str(m["id"])], capture_output=True, text=True, check=False)
+            done = subprocess.run(["bpftool", "-j", "map", "dump", "id", str(m["id"])], capture_output=True, text=True,
+                                  check=False)
             n += sum(x["key"][:8] == key for x in json.loads(done.stdout or "[]") if isinstance(x.get("key"), list))
     return n
 
@@ -434,17 +436,24 @@ def crowded(lab):
     compare(outcome(process, steps, "go\n"), [("", 40), ("", "go"), ("it can still ask", [NEAR4])], "forty connections")
 
 
+def index(name):
+    done = subprocess.run(["ip", "-n", HERE, "-j", "link", "show", name], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)[0]["ifindex"]
+
+
 def interfaces(lab):
-    """A question that is to leave by an interface of the tool's choice."""
-    capture = subprocess.Popen(["nsenter", f"--net=/run/netns/{NEAR}", "/usr/bin/python3", "-c", WIRE], stdout=subprocess.PIPE,
-                               text=True)
+    """A question that is to leave by an interface of the tool's choice: the kernel would send it on to the router there."""
+    sh(f"ip -n {HERE} route add default via {NEAR4} dev near")
+    capture = subprocess.Popen(["nsenter", f"--net=/run/netns/{NEAR}", "/usr/bin/python3", "-c", WIRE],
+                               stdout=subprocess.PIPE, text=True)
     capture.stdout.readline()
-    got = lab.steps(["ask", NEAR4, "web.test", 1, 53, "interface near"], ["ask", NEAR4, "web.test", 1, 53, "interface lo"],
-                    ["ask", NEAR4, "web.test"])
+    got = lab.steps(["ask", NEAR4, "web.test", 1, 53, f"interface {index('near')}"],
+                    ["ask", NEAR4, "web.test", 1, 53, "interface 1"], ["ask", NEAR4, "web.test"])
     settle()
     capture.terminate()
     stray = capture.communicate()[0]
     check(got[2] == [0, [NEAR4], None], "a control: without one", str(got))
+    check(got[:2] == ["EPERM", [0, [NEAR4], None]], "by another device than loopback it is refused", str(got))
     check("127." not in stray, "nothing that is for loopback is on the wire", f"{got} {stray}")
     check("192.0.2.1 " in stray, "a control: the resolver's own question is", stray)
 

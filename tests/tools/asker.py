@@ -88,7 +88,7 @@ def ask(server, name, kind=1, port=53, way="sendto"):
         elif way == "sendmsg":
             s.sendmsg([message[:20], message[20:]], [], 0, (server, port))
         elif way.startswith("interface "):
-            info = struct.pack("i4s4s", socket.if_nametoindex(way[10:]), bytes(4), bytes(4))
+            info = struct.pack("i4s4s", int(way[10:]), bytes(4), bytes(4))
             s.sendmsg([message], [(socket.IPPROTO_IP, 8, info)], 0, (server, port))  # IP_PKTINFO
         else:
             s.sendto(message, (server, port))
