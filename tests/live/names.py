@@ -402,6 +402,22 @@ def entries(name, run):
     return n
 
 
+def meddling(lab):
+    """The resolver is a process of the tool's own user."""
+    for options in ((), ("--user", "nobody")):
+        steps = [["meddle"], ["ask", NEAR4, "web.test"]]
+        process = lab.begin(*steps, options=options)
+        process.stdout.readline()
+        got = outcome(process, steps, f"{resolvers(process)[0]}\n")
+        check(got == [[], [0, [NEAR4], None]], f"a tool does nothing to its resolver {' '.join(options)}", str(got))
+    process = lab.begin(["meddle"], policy="none")
+    process.stdout.readline()
+    victim = subprocess.Popen(["sleep", "60"])
+    got = outcome(process, ["meddle"], f"{victim.pid}\n")
+    victim.wait()
+    check({"kill", "prlimit", "pidfd_open", "read", "nice"} <= set(got[0]), "outside it could", str(got))
+
+
 def killed_runtime(lab):
     process = waiting(lab, ["connect", "web.test", PORT], ["wait"])
     pid = resolvers(process)[0]
@@ -490,7 +506,7 @@ def test(work, near, far):  # pylint: disable=unused-argument
         slow = expiry(lab)
         builder = threading.Thread(target=build, args=(work,))
         builder.start()
-        for part in (granted, refused, other_runs, killed_resolver, killed_runtime, crowded, interfaces, load):
+        for part in (granted, refused, other_runs, killed_resolver, meddling, killed_runtime, crowded, interfaces, load):
             part(lab)
         builder.join()
         clients(lab)

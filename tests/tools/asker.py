@@ -2,6 +2,7 @@
 """asker.py STEPS: what a tool does with names.  STEPS is JSON, a list of [VERB, ARGUMENT...]; prints one line of JSON
 with the outcome of each, and nothing else but what `wait` prints.  An outcome that is an error is its name."""
 
+import ctypes
 import errno
 import ipaddress
 import json
@@ -127,7 +128,6 @@ def dissolved(first, then, port):
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
         s.settimeout(10)
         s.connect((first, port))
-        import ctypes  # pylint: disable=import-outside-toplevel
         unspec = ctypes.create_string_buffer(16)
         ctypes.CDLL(None, use_errno=True).connect(s.fileno(), unspec, 16)
         s.connect((then, port))
@@ -161,6 +161,20 @@ def sockets(n, server):
     return n
 
 
+def meddle():
+    """With a process whose number is given: what is not refused of what one could do to it."""
+    print("waiting", flush=True)
+    pid = int(sys.stdin.readline())
+    libc = ctypes.CDLL(None, use_errno=True)
+    none = (ctypes.c_ulong * 2)(0, 0)
+    calls = {"kill": lambda: libc.kill(pid, 9), "stop": lambda: libc.kill(pid, 19), "tkill": lambda: libc.syscall(200, pid, 9),
+             "prlimit": lambda: libc.prlimit(pid, 7, none, None), "ptrace": lambda: libc.ptrace(16, pid, 0, 0),
+             "pidfd_open": lambda: libc.syscall(434, pid, 0), "read": lambda: libc.open(b"/proc/%d/mem" % pid, 0),
+             "descriptors": lambda: libc.open(b"/proc/%d/fd/0" % pid, 0), "affinity": lambda: libc.syscall(203, pid, 8, none),
+             "nice": lambda: libc.setpriority(0, pid, 19), "vm": lambda: libc.process_vm_writev(pid, none, 0, none, 0, 0)}
+    return [name for name, call in calls.items() if call() != -1]
+
+
 def sleep(seconds):
     time.sleep(seconds)
     return seconds
@@ -173,7 +187,7 @@ def wait():
 
 def main():
     verbs = {f.__name__: f for f in (lookup, connect, hold, echo, ask, several, reaim, corked, dissolved, crowd, load, sockets,
-                                     sleep, wait)}
+                                     meddle, sleep, wait)}
     out = []
     for verb, *arguments in json.loads(sys.argv[1]):
         try:
