@@ -11,10 +11,10 @@
 #define BPF_ATOMIC 0xc0 /* linux/bpf.h since 5.12 */
 #endif
 
-enum { STACK_SIZE = 256, STACK_HALF = STACK_SIZE / 2, MAX_HELPER_SIZE = 64 };
+enum { STACK_SIZE = 256, MAX_HELPER_SIZE = 64 };
 
-/* Bytes of the stack, a bit for each. */
-typedef unsigned __int128 stack_bits;
+/* Eight bytes of `written`. */
+#define ALL_WRITTEN UINT64_C(0x0101010101010101)
 
 enum kind { UNSET, NUMBER, CONTEXT, STACK, MAP, VALUE };
 
@@ -33,20 +33,20 @@ struct machine {
 	uint64_t value[MAX_BPF_REG];
 	uint8_t kind[MAX_BPF_REG];
 	uint8_t stack[STACK_SIZE];
-	stack_bits written[2]; /* which bytes of each half of the stack hold something */
+	uint8_t written[STACK_SIZE]; /* 1: the byte of the stack holds something; else 0 */
 	struct value of[MAX_BPF_REG];
 };
 
 /* --- memory --------------------------------------------------------------- */
 
-static unsigned size_of(uint8_t code)
+static inline unsigned size_of(uint8_t code)
 {
 	static const uint8_t size[] = { [BPF_W >> 3] = 4, [BPF_H >> 3] = 2, [BPF_B >> 3] = 1, [BPF_DW >> 3] = 8 };
 
 	return size[BPF_SIZE(code) >> 3];
 }
 
-static uint64_t read_memory(const void *from, unsigned size)
+static inline uint64_t read_memory(const void *from, unsigned size)
 {
 	uint16_t h;
 	uint32_t w;
@@ -67,7 +67,7 @@ static uint64_t read_memory(const void *from, unsigned size)
 	}
 }
 
-static void write_memory(void *to, uint64_t value, unsigned size)
+static inline void write_memory(void *to, uint64_t value, unsigned size)
 {
 	const uint16_t h = (uint16_t)value;
 	const uint32_t w = (uint32_t)value;
@@ -87,40 +87,48 @@ static void write_memory(void *to, uint64_t value, unsigned size)
 	}
 }
 
-/* The half of the stack that an offset, negative, lies in. */
-static unsigned half_of(int64_t offset)
+/* Whether `size` bytes, at least one, from an offset below the frame pointer on are in the stack. */
+static inline bool is_in_stack(int64_t offset, uint32_t size)
 {
-	return offset >= -STACK_HALF;
+	return offset >= -STACK_SIZE && offset + (int64_t)size <= 0;
 }
 
-/*
- * The bytes [offset, offset + size) of the stack, offset negative: as bits of `written` of their half; 0 if they are
- * outside, or in both.
- */
-static stack_bits stack_bytes(int64_t offset, unsigned size)
+/* Whether all of so many bytes of the stack, which are in it, hold something. */
+static inline bool is_written(const struct machine *m, int64_t offset, uint32_t size)
 {
-	stack_bits bits = size >= STACK_HALF ? ~(stack_bits)0 : ((stack_bits)1 << size) - 1;
-	int64_t at = offset + (half_of(offset) ? STACK_HALF : STACK_SIZE);
+	const uint8_t *at = m->written + STACK_SIZE + offset;
 
-	if (at < 0 || at + size > STACK_HALF)
-		return 0;
-	return bits << at;
+	for (; size >= 8; size -= 8, at += 8)
+		if (read_memory(at, 8) != ALL_WRITTEN)
+			return false;
+	while (size && *at++)
+		size--;
+	return !size;
 }
 
-static bool is_written(const struct machine *m, int64_t offset, stack_bits bytes)
+/* `size` is 1, 2, 4 or 8. */
+static inline uint8_t *stack_address(struct machine *m, int64_t offset, unsigned size, bool write)
 {
-	return bytes && (m->written[half_of(offset)] & bytes) == bytes;
+	const uint64_t all = ALL_WRITTEN >> (64 - 8 * size);
+	uint8_t *at = m->written + STACK_SIZE + offset;
+
+	if (!is_in_stack(offset, size))
+		return NULL;
+	if (write)
+		write_memory(at, all, size);
+	else if (read_memory(at, size) != all)
+		return NULL;
+	return m->stack + STACK_SIZE + offset;
 }
 
 /*
  * Where `size` bytes at `off` from the register lie; NULL where the verifier would not have it.  What is
  * read of the stack must have been written before, and what is written to counts as written from now on.
  */
-static uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsigned size, bool write,
+static inline uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsigned size, bool write,
 			const struct ebpf_input *in)
 {
 	const int64_t offset = (int64_t)m->value[reg] + off;
-	stack_bits bytes;
 
 	if (offset & (size - 1))
 		return NULL;
@@ -131,10 +139,7 @@ static uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsigned si
 			return NULL;
 		return (uint8_t *)in->ctx + offset;
 	case STACK:
-		bytes = stack_bytes(offset, size);
-		if (write)
-			m->written[half_of(offset)] |= bytes;
-		return is_written(m, offset, bytes) ? m->stack + STACK_SIZE + offset : NULL;
+		return stack_address(m, offset, size, write);
 	case VALUE:
 		if (offset < 0 || offset + size > m->of[reg].size || (write && m->of[reg].read_only))
 			return NULL;
@@ -144,7 +149,7 @@ static uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsigned si
 	}
 }
 
-static bool load(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
+static inline bool load(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
 {
 	unsigned size = size_of(insn->code);
 	const uint8_t *from = address(m, insn->src_reg, insn->off, size, false, in);
@@ -156,7 +161,7 @@ static bool load(struct machine *m, const struct bpf_insn *insn, const struct eb
 	return true;
 }
 
-static bool store(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
+static inline bool store(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
 {
 	bool constant = BPF_CLASS(insn->code) == BPF_ST;
 	uint64_t value = constant ? (uint64_t)(int64_t)insn->imm : m->value[insn->src_reg];
@@ -200,7 +205,6 @@ static bool leave_helper(struct machine *m, uint64_t result)
 static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 {
 	uint64_t offset, size;
-	stack_bits bytes;
 	int64_t to;
 
 	if (m->kind[BPF_REG_1] != CONTEXT || m->kind[BPF_REG_2] != NUMBER ||
@@ -211,10 +215,9 @@ static bool call_load_bytes(struct machine *m, const struct ebpf_input *in)
 	size = m->value[BPF_REG_4];
 	if (!size || size > MAX_HELPER_SIZE)
 		return false;
-	bytes = stack_bytes(to, (unsigned)size);
-	if (!bytes || !in->packet)
+	if (!is_in_stack(to, (uint32_t)size) || !in->packet)
 		return false;
-	m->written[half_of(to)] |= bytes;
+	memset(m->written + STACK_SIZE + to, 1, size);
 	if (offset <= in->packet_size && size <= in->packet_size - offset) {
 		memcpy(m->stack + STACK_SIZE + to, in->packet + offset, size);
 		return leave_helper(m, 0);
@@ -235,14 +238,12 @@ static struct ebpf_map *map_argument(const struct machine *m, const struct ebpf_
 static const uint8_t *argument(struct machine *m, uint8_t reg, uint32_t size)
 {
 	const int64_t offset = (int64_t)m->value[reg];
-	stack_bits bytes;
 
 	if (m->kind[reg] == VALUE)
 		return offset >= 0 && offset + size <= m->of[reg].size ? m->of[reg].base + offset : NULL;
-	if (m->kind[reg] != STACK || size > STACK_HALF)
+	if (m->kind[reg] != STACK || !is_in_stack(offset, size) || !is_written(m, offset, size))
 		return NULL;
-	bytes = stack_bytes(offset, size);
-	return is_written(m, offset, bytes) ? m->stack + STACK_SIZE + offset : NULL;
+	return m->stack + STACK_SIZE + offset;
 }
 
 static bool call_map(struct machine *m, int32_t helper, const struct ebpf_input *in)
@@ -296,7 +297,7 @@ static bool call_question(struct machine *m, int32_t helper, const struct ebpf_i
 
 /* --- computing ------------------------------------------------------------ */
 
-static uint64_t host_order(uint64_t value, int bits)
+static inline uint64_t host_order(uint64_t value, int bits)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	return bits == 16 ? __builtin_bswap16((uint16_t)value) :
@@ -307,7 +308,7 @@ static uint64_t host_order(uint64_t value, int bits)
 #endif
 }
 
-static uint64_t compute(uint8_t code, uint64_t left, uint64_t right)
+static inline uint64_t compute(uint8_t code, uint64_t left, uint64_t right)
 {
 	switch (BPF_OP(code)) {
 	case BPF_ADD:
@@ -355,7 +356,8 @@ static inline bool alu(struct machine *m, const struct bpf_insn *insn)
 			return false;
 		*dst = m->value[insn->src_reg];
 		*kind = m->kind[insn->src_reg];
-		m->of[insn->dst_reg] = m->of[insn->src_reg];
+		if (*kind == VALUE)
+			m->of[insn->dst_reg] = m->of[insn->src_reg];
 		return true;
 	}
 	if (BPF_OP(insn->code) == BPF_END) {
@@ -482,11 +484,69 @@ static inline bool step(struct machine *m, const struct bpf_insn *insn, const st
 static void reset(struct machine *m)
 {
 	memset(m->kind, UNSET, sizeof m->kind);
-	m->written[0] = m->written[1] = 0;
+	memset(m->written, 0, sizeof m->written);
 	m->kind[BPF_REG_1] = CONTEXT;
 	m->value[BPF_REG_1] = 0;
 	m->kind[BPF_REG_10] = STACK;
 	m->value[BPF_REG_10] = 0;
+}
+
+enum quick { NEXT, TAKEN, SLOW };
+
+/*
+ * What most of a program is: numbers computed with, compared with constants, and moved to and from the stack.  SLOW if
+ * the instruction is something else, or is not on numbers; nothing is done then.
+ */
+static inline enum quick run_quick(struct machine *m, const struct bpf_insn *i)
+{
+	const uint8_t dst = i->dst_reg, src = i->src_reg;
+	const uint32_t left = (uint32_t)m->value[dst], imm = (uint32_t)i->imm;
+	const bool number = m->kind[dst] == NUMBER;
+
+	switch (i->code) {
+	case BPF_JMP32 | BPF_JEQ | BPF_K:
+		return !number ? SLOW : left == imm ? TAKEN : NEXT;
+	case BPF_JMP32 | BPF_JNE | BPF_K:
+		return !number ? SLOW : left != imm ? TAKEN : NEXT;
+	case BPF_JMP32 | BPF_JGT | BPF_K:
+		return !number ? SLOW : left > imm ? TAKEN : NEXT;
+	case BPF_JMP32 | BPF_JGE | BPF_K:
+		return !number ? SLOW : left >= imm ? TAKEN : NEXT;
+	case BPF_JMP32 | BPF_JLT | BPF_K:
+		return !number ? SLOW : left < imm ? TAKEN : NEXT;
+	case BPF_JMP32 | BPF_JLE | BPF_K:
+		return !number ? SLOW : left <= imm ? TAKEN : NEXT;
+	case BPF_JMP | BPF_JA:
+		return TAKEN;
+	case BPF_ALU | BPF_MOV | BPF_K:
+		m->value[dst] = imm;
+		m->kind[dst] = NUMBER;
+		return NEXT;
+	case BPF_ALU | BPF_AND | BPF_K:
+		if (!number)
+			return SLOW;
+		m->value[dst] = left & imm;
+		return NEXT;
+	case BPF_ALU64 | BPF_MOV | BPF_X:
+		if (m->kind[src] == UNSET || m->kind[src] == VALUE)
+			return SLOW;
+		m->value[dst] = m->value[src];
+		m->kind[dst] = m->kind[src];
+		return NEXT;
+	default:
+		return SLOW;
+	}
+}
+
+/* An instruction that is not quick; *taken says of a jump that it is. */
+static bool run_slowly(struct machine *m, const struct bpf_insn *i, const struct ebpf_input *in, bool *taken)
+{
+	const unsigned class = BPF_CLASS(i->code);
+
+	*taken = false;
+	if ((class == BPF_JMP32 || class == BPF_JMP) && BPF_OP(i->code) != BPF_CALL)
+		return decide(m, i, taken);
+	return step(m, i, in);
 }
 
 bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result,
@@ -498,15 +558,13 @@ bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint
 
 	reset(&m);
 	for (const struct bpf_insn *i = insn; i < insn + n; i++) {
-		const unsigned class = BPF_CLASS(i->code), op = BPF_OP(i->code);
+		const enum quick quick = run_quick(&m, i);
 
 		count++;
-		/* Comparisons with constants are most of what runs. */
-		if (class == BPF_JMP32 && BPF_SRC(i->code) == BPF_K && m.kind[i->dst_reg] == NUMBER) {
-			if (compare((uint8_t)op, (uint32_t)m.value[i->dst_reg], (uint32_t)i->imm))
-				i += i->off;
-		} else if (i->code == (BPF_JMP | BPF_JA)) {
+		if (quick == TAKEN) {
 			i += i->off;
+		} else if (quick == NEXT) {
+			continue;
 		} else if (i->code == (BPF_JMP | BPF_EXIT)) {
 			if (m.kind[BPF_REG_0] != NUMBER)
 				return false;
@@ -514,14 +572,11 @@ bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint
 			if (steps)
 				*steps = count;
 			return true;
-		} else if ((class == BPF_JMP32 || class == BPF_JMP) && op != BPF_CALL) {
-			if (!decide(&m, i, &taken))
-				return false;
-			if (taken)
-				i += i->off;
-		} else if (!step(&m, i, in)) {
+		} else if (!run_slowly(&m, i, in, &taken)) {
 			return false;
-		} else if (class == BPF_LD) {
+		} else if (taken) {
+			i += i->off;
+		} else if (BPF_CLASS(i->code) == BPF_LD) {
 			i++;
 		}
 	}

@@ -179,10 +179,7 @@ static void split_mixed(struct hook_gen *g, asm_label own, asm_label peer)
 		return;
 	require_some_port(g, peer);
 	asm_load(&g->s, BPF_W, BPF_REG_1, BPF_REG_10, HEADER + 12);
-	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU | BPF_XOR | BPF_X,
-					   .dst_reg = BPF_REG_1,
-					   .src_reg = ADDR4 });
-	jump_if(g, BPF_JEQ, BPF_REG_1, 0, own);
+	asm_jump_reg(&g->s, BPF_JMP32 | BPF_JEQ | BPF_X, ADDR4, BPF_REG_1, own);
 	asm_move(&g->s, BPF_REG_1, ADDR4);
 	split_some_address(g, own, peer);
 }

@@ -50,6 +50,7 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct net_ru
 	v.names = names;
 	v.map = names ? names->map : ebpf_maps(&scratch, hook->maps);
 	v.nmaps = hook->maps ? hook->maps->n : 0;
+	v.denials = find_map(&v, CAVE_DENIALS_MAP);
 	/* Names are looked up by both protocols, and their addresses come later. */
 	for (int proto = 0; names && proto < NET_PROTOS; proto++)
 		v.granted[proto] = v.used[proto] = true;

@@ -69,21 +69,23 @@ struct ebpf_map *find_map(const struct prover *v, const char *name)
 
 bool is_counted(struct prover *v, enum cave_hook hook, const struct ebpf_input *in, bool refused)
 {
-	struct ebpf_map *map = find_map(v, CAVE_DENIALS_MAP);
-	const struct cave_denial name = name_of(hook, in);
+	struct ebpf_map *map = v->denials;
+	struct cave_denial name;
 	const uint8_t *found;
 	uint64_t count = 0;
-	bool right;
 
 	if (!map)
 		return !v->hook[hook].maps;
+	if (map->n != refused)
+		return false;
+	if (!refused)
+		return true;
+	name = name_of(hook, in);
 	found = ebpf_map_find(map, &name);
 	if (found)
 		memcpy(&count, found, sizeof count);
-	right = refused ? map->n == 1 && count == 1 : !map->n;
-	while (map->n)
-		ebpf_map_delete(map, map->entry[0]);
-	return right;
+	ebpf_map_delete(map, map->entry[0]);
+	return count == 1;
 }
 
 /* What every policy refuses in a hook: of `which`, one or another. */

@@ -180,26 +180,36 @@ void prove_bind(struct prover *v)
 			}
 }
 
+static void ask_socket(struct prover *v, uint32_t family, uint32_t type, uint32_t protocol)
+{
+	struct bpf_sock ctx = { .family = family, .type = type, .protocol = protocol };
+	struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
+	struct question q = { .hook = CAVE_HOOK_SOCK_CREATE, .protocol = (int)protocol, .form = "as a new socket" };
+	bool inet = family == AF_INET || family == AF_INET6;
+	bool tcp = type == SOCK_STREAM && protocol == IPPROTO_TCP;
+	bool udp = type == SOCK_DGRAM && protocol == IPPROTO_UDP;
+	bool want = inet && ((tcp && v->used[NET_TCP]) || (udp && v->used[NET_UDP]));
+	uint64_t result;
+
+	if (run_program(v, q.hook, &in, &result) && (result == 1) != want)
+		disagree(v, &q, want);
+}
+
+/* Families and protocols that are granted, those beside them, and the ends. */
 void prove_sockets(struct prover *v)
 {
-	for (uint32_t family = 0; family < 12; family++)
-		for (uint32_t type = 0; type <= SOCK_RAW; type++)
-			for (uint32_t protocol = 4; protocol < 19; protocol++) {
-				struct bpf_sock ctx = { .family = family,
-							.type = type,
-							.protocol = protocol };
-				struct ebpf_input in = { .ctx = &ctx, .ctx_size = sizeof ctx };
-				struct question q = { .hook = CAVE_HOOK_SOCK_CREATE,
-						      .protocol = (int)protocol,
-						      .form = "as a new socket" };
-				bool inet = family == AF_INET || family == AF_INET6;
-				bool tcp = type == SOCK_STREAM && protocol == IPPROTO_TCP;
-				bool udp = type == SOCK_DGRAM && protocol == IPPROTO_UDP;
-				bool want = inet && ((tcp && v->used[NET_TCP]) ||
-						     (udp && v->used[NET_UDP]));
-				uint64_t result;
+	static const uint32_t family[] = { 0, AF_UNIX, AF_INET, AF_INET + 1, AF_INET6 - 1, AF_INET6, AF_INET6 + 1, 45 };
+	static const uint32_t protocol[] = { 0,
+					     IPPROTO_TCP - 1,
+					     IPPROTO_TCP,
+					     IPPROTO_TCP + 1,
+					     IPPROTO_UDP - 1,
+					     IPPROTO_UDP,
+					     IPPROTO_UDP + 1,
+					     MPTCP };
 
-				if (run_program(v, q.hook, &in, &result) && (result == 1) != want)
-					disagree(v, &q, want);
-			}
+	for (size_t f = 0; f < sizeof family / sizeof *family; f++)
+		for (uint32_t type = 0; type <= SOCK_RAW; type++)
+			for (size_t p = 0; p < sizeof protocol / sizeof *protocol; p++)
+				ask_socket(v, family[f], type, protocol[p]);
 }

@@ -5,7 +5,7 @@
  * Addresses and ports are crossed in full up to FULL_CROSS pairs.  Above it an address that some
  * rule holds meets the ports of the rules that hold it or a neighbour of it; one that no rule holds
  * meets the first port of each range of those rules, and one port that is granted.  Above MANY_OPERANDS an
- * address meets one port, in hooks that take turns.  What lies between is for egress_prove_sets.c.
+ * address meets one port, in hooks that take turns: egress_prove_sets.c has all addresses and ports in each.
  */
 #include "compiler/egress_prover.h"
 
@@ -13,7 +13,7 @@
 #include <linux/in.h>
 #include <sys/socket.h>
 
-enum { FULL_CROSS = 512, MANY_OPERANDS = 2048 };
+enum { FULL_CROSS = 512, MANY_OPERANDS = 16, MANY_OPERANDS_BESIDE_NAMES = 2048 };
 
 /* --- one destination ------------------------------------------------------ */
 
@@ -131,12 +131,17 @@ static void ask_spelling(struct prover *v, struct point at, uint16_t port,
 	ask_segment(v, at, port, raw[NET_TCP]);
 }
 
-static bool is_reached(const struct port_map *open)
+static bool is_open(const struct port_map *open, int proto)
 {
 	for (size_t i = 0; i < open->used; i++)
-		if (open->open[NET_UDP][i])
+		if (open->open[proto][i])
 			return true;
 	return false;
+}
+
+static bool is_reached(const struct port_map *open)
+{
+	return is_open(open, NET_UDP);
 }
 
 /* Whether an address, or any, is an IPv4 name server's; one that is denied is what a mixture may be of all the same. */
@@ -229,31 +234,51 @@ static void ask_destination(struct prover *v, const struct port_map *open,
 	ask_ingress(v, at, port, raw[NET_UDP]);
 }
 
+/* Of an IPv4 address by what its sockets connect to, and by what the packets say. */
+static void ask_either(struct prover *v, const struct port_map *open_raw, struct point at, uint16_t port, bool want)
+{
+	ask_translated(v, at, port, want);
+	ask_mixed(v, at, port, is_reached(open_raw), want);
+}
+
 /* One destination in some of the hooks, which take turns. */
 static void ask_in_turn(struct prover *v, const struct port_map *open, const struct port_map *open_raw,
 			struct point at, uint16_t port)
 {
-	bool to[NET_PROTOS], raw[NET_PROTOS];
+	bool to[NET_PROTOS], raw[NET_PROTOS], four = at.family == NET_V4;
 
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
 		to[proto] = reference_allows(open, proto, port);
 		raw[proto] = reference_allows(open_raw, proto, port);
 	}
-	switch (v->turn++ % 4) {
+	switch (v->turn++ % (four ? 10 : 7)) {
 	case 0:
-		ask_spelling(v, at, port, to, raw);
-		break;
 	case 1:
-		ask_own(v, at, port, raw[NET_UDP]);
+		ask_call(v, false, (int)(v->turn % 2), at, port, to[v->turn % 2]);
 		break;
 	case 2:
+		ask_call(v, true, NET_UDP, at, port, to[NET_UDP]);
+		break;
+	case 3:
+		ask_segment(v, at, port, raw[NET_TCP]);
+		break;
+	case 4:
+		ask_own(v, at, port, raw[NET_UDP]);
+		break;
+	case 5:
 		ask_ingress(v, at, port, raw[NET_UDP]);
 		break;
+	case 6:
+		ask_call(v, false, NET_TCP, four ? mapped(at) : at, port, to[NET_TCP]);
+		break;
+	case 7:
+		ask_call(v, true, NET_UDP, mapped(at), port, to[NET_UDP]);
+		break;
+	case 8:
+		ask_segment(v, mapped(at), port, raw[NET_TCP]);
+		break;
 	default:
-		if (at.family == NET_V4)
-			ask_spelling(v, mapped(at), port, to, raw);
-		else
-			ask_call(v, false, NET_TCP, at, port, to[NET_TCP]);
+		ask_either(v, open_raw, at, port, raw[NET_UDP]);
 	}
 }
 
@@ -307,6 +332,15 @@ static void note_ports(struct prover *v, struct point at)
 		v->some->open[NET_UDP][i] |= v->open->open[NET_UDP][i];
 }
 
+/* Whether the address at hand is the first of its family that some protocol is allowed to. */
+static bool is_news(const struct prover *v, enum net_family family)
+{
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		if (!v->sample[proto][family].known && is_open(v->open, proto))
+			return true;
+	return false;
+}
+
 /* Which protocols are granted at all, by which ports, and a destination of each. */
 static void find_samples(struct prover *v, const struct points *points)
 {
@@ -317,7 +351,7 @@ static void find_samples(struct prover *v, const struct points *points)
 		reference_judge(&v->holding, v->open);
 		if (at.family == NET_V4)
 			note_ports(v, at);
-		if (!v->holding.n)
+		if (!is_news(v, at.family))
 			continue;
 		near_ports(v, &v->ports, at, false);
 		for (size_t k = 0; k < v->ports.n; k++)
@@ -361,7 +395,8 @@ void prove_destinations(struct prover *v)
 
 	if (is_server(v, NULL))
 		v->some->open[NET_UDP][v->servers->port[0].lo / 64] |= (uint64_t)1 << v->servers->port[0].lo % 64;
-	v->many = count_operands(v->p) > MANY_OPERANDS;
+	/* Beside names nothing is followed for all inputs. */
+	v->many = count_operands(v->p) > (v->names ? MANY_OPERANDS_BESIDE_NAMES : MANY_OPERANDS);
 	find_teredo(v);
 	points = list_points(v);
 	find_samples(v, &points);

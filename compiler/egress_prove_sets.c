@@ -23,10 +23,15 @@
 #define TEREDO ((walk_number)0x20010000 << 96)
 #define TEREDO_LAST (TEREDO | ~(walk_number)0 >> 32)
 
-/* What one and the same rules allow: ranges of ports, in order. */
+/*
+ * What one and the same rules allow, by protocol: ranges of ports, in order.  The last is of datagrams of IPv4 sockets
+ * without a peer: only what can be a mixture of two peers that are allowed is judged by them.
+ */
+enum { MIXED = NET_PROTOS, VERDICTS };
+
 struct verdict {
-	const struct net_ports *range[NET_PROTOS];
-	size_t n[NET_PROTOS];
+	const struct net_ports *range[VERDICTS];
+	size_t n[VERDICTS];
 };
 
 /* From this address on. */
@@ -134,40 +139,78 @@ static size_t hash_of(const struct rule_list *l)
 	return (size_t)(h >> 20) % KNOWN_SLOTS;
 }
 
+static bool any_port(const uint64_t *open, size_t words)
+{
+	for (size_t i = 0; i < words; i++)
+		if (open[i])
+			return true;
+	return false;
+}
+
+/* What is allowed by port 0 is not of these rules, or not of a mixture of them: `first` says whether to look at it. */
+static void list_runs(struct prover *v, const uint64_t *open, unsigned first, size_t words, const struct net_ports **out,
+		      size_t *n)
+{
+	struct net_ports *range = NULL;
+	size_t cap = 0;
+
+	for (unsigned port = first; port < 64 * words; port++) {
+		const uint64_t word = open[port / 64];
+		const bool whole = port % 64 == 0 && (!word || word == UINT64_MAX);
+		const unsigned last = whole ? port + 63 : port;
+
+		if (word >> port % 64 & 1) {
+			if (!*n || range[*n - 1].hi + 1u != port)
+				ARENA_PUSH(v->a, range, *n, cap)->lo = (uint16_t)port;
+			range[*n - 1].hi = (uint16_t)last;
+		}
+		port = last;
+	}
+	*out = range;
+}
+
+/* A port that no datagram of IPv4 is allowed by, or an address that none is allowed to, is no part of a mixture. */
+static void mix(struct prover *v, struct point at, struct verdict *out)
+{
+	const uint64_t *open = v->open->open[NET_UDP];
+	const bool known = v->sample[NET_UDP][NET_V4].known || is_server(v, NULL);
+	const bool reached = any_port(open, v->open->used) || is_server(v, &at);
+	uint64_t loose[65536 / 64];
+
+	if (!v->granted[NET_UDP])
+		return;
+	for (size_t i = 0; i < 65536 / 64; i++) {
+		uint64_t some = known ? v->some->open[NET_UDP][i] | (i == 0) : 0;
+
+		if (v->guests)
+			loose[i] = i < v->open->used ? open[i] : 0;
+		else
+			loose[i] = reached ? ~some | open[i] : UINT64_MAX;
+	}
+	list_runs(v, loose, 0, 65536 / 64, &out->range[MIXED], &out->n[MIXED]);
+}
+
 /* The runs of ports in the map. */
-static const struct verdict *make_verdict(struct prover *v)
+static const struct verdict *make_verdict(struct prover *v, struct point at)
 {
 	struct verdict *out = ARENA_ARRAY(v->a, 1, struct verdict);
 
-	for (int proto = 0; proto < NET_PROTOS; proto++) {
-		struct net_ports *range = NULL;
-		size_t cap = 0;
-
-		for (unsigned port = 1; port <= 0xffff; port++) {
-			if (port % 64 == 0 && !v->open->open[proto][port / 64]) {
-				port += 63;
-				continue;
-			}
-			if (!reference_allows(v->open, proto, (uint16_t)port))
-				continue;
-			if (!out->n[proto] || range[out->n[proto] - 1].hi + 1u != port)
-				ARENA_PUSH(v->a, range, out->n[proto], cap)->lo = (uint16_t)port;
-			range[out->n[proto] - 1].hi = (uint16_t)port;
-		}
-		out->range[proto] = range;
-	}
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		if (any_port(v->open->open[proto], v->open->used))
+			list_runs(v, v->open->open[proto], 1, v->open->used, &out->range[proto], &out->n[proto]);
+	mix(v, at, out);
 	return out;
 }
 
 /* Whatever rules concern the address: judged once for all addresses that they concern. */
 static const struct verdict *judge_at(struct sets *s, enum net_family family, walk_number at)
 {
+	const struct point p = reference_normal((struct point){ .family = family, .addr = address_of(at) });
 	struct prover *v = s->v;
 	struct known *k;
 	size_t slot;
 
-	reference_holding(&v->ref, reference_normal((struct point){ .family = family, .addr = address_of(at) }),
-			  &v->holding);
+	reference_holding(&v->ref, p, &v->holding);
 	slot = hash_of(&v->holding);
 	for (k = s->known[slot]; k; k = k->next)
 		if (k->n == v->holding.n && !memcmp(k->rule, v->holding.rule, k->n * sizeof *k->rule))
@@ -177,7 +220,7 @@ static const struct verdict *judge_at(struct sets *s, enum net_family family, wa
 	k->n = v->holding.n;
 	k->rule = ARENA_ARRAY(v->a, k->n + 1, const struct net_rule *);
 	memcpy(k->rule, v->holding.rule, k->n * sizeof *k->rule);
-	k->verdict = make_verdict(v);
+	k->verdict = make_verdict(v, p);
 	k->next = s->known[slot];
 	s->known[slot] = k;
 	return k->verdict;
@@ -220,6 +263,7 @@ struct shape {
 	bool rewrites; /* the unspecified address becomes loopback */
 	bool datagram; /* all zeroes name no address: they pass where there are datagrams at all */
 	bool unjudged; /* port 0 is no peer: it passes where datagrams are granted at all */
+	bool mixed; /* judged by MIXED, as it is */
 	const char *form;
 	void (*lay)(struct prover *v, const struct shape *shape, struct walk_byte *ctx, struct walk_byte *packet,
 		    size_t *packet_size);
@@ -284,8 +328,9 @@ static bool check_part(struct sets *s, const struct walk_region *r, enum net_fam
 
 		if (family == NET_V6 && from >= TEREDO && from <= TEREDO_LAST)
 			continue;
-		if (!(r->rewritten && r->allowed) && agrees(w->stretch[i].verdict, s->shape->proto, (uint32_t)r->lo[WALK_PORT],
-					    (uint32_t)r->hi[WALK_PORT], r->allowed, &bad))
+		if (!(r->rewritten && r->allowed) &&
+		    agrees(w->stretch[i].verdict, s->shape->mixed ? MIXED : s->shape->proto, (uint32_t)r->lo[WALK_PORT],
+			   (uint32_t)r->hi[WALK_PORT], r->allowed, &bad))
 			continue;
 		if (r->rewritten && r->allowed)
 			bad = (uint32_t)r->lo[WALK_PORT];
@@ -354,6 +399,8 @@ static bool check_region(void *closure, const struct walk_region *region)
 			return true;
 		rest.lo[WALK_PORT] = 1;
 	}
+	if (s->shape->mixed)
+		return check_part(s, r, NET_V4, lo, hi, lo);
 	if (s->shape->family == NET_V4)
 		return check_span(s, r, NET_V4, lo, hi, 0);
 	if (lo < MAPPED && !check_span(s, r, NET_V6, lo, hi < MAPPED ? hi : MAPPED - 1, 0))
@@ -417,18 +464,30 @@ static void lay_peer(struct prover *v, const struct shape *shape, struct walk_by
 	lay_packet(packet, &w, packet_size);
 }
 
+/* Where a datagram comes from that says nothing; a mixed one, from where datagrams are allowed to, if anywhere. */
+static struct net_addr source_of(const struct prover *v, const struct shape *shape)
+{
+	const struct sample *s = &v->sample[NET_UDP][NET_V4];
+
+	if (shape->mixed && s->known)
+		return s->to.addr;
+	for (size_t i = 0; shape->mixed && v->servers && i < v->servers->nto; i++)
+		if (v->servers->to[i].family == NET_V4)
+			return v->servers->to[i].lo;
+	return (struct net_addr){ 0, 0xfe };
+}
+
 /* The destination of a datagram, or the sender of one that arrives. */
 static void lay_end(struct prover *v, const struct shape *shape, struct walk_byte *ctx, struct walk_byte *packet,
 		    size_t *packet_size)
 {
 	const bool four = shape->family == NET_V4, arrives = shape->hook == CAVE_HOOK_INGRESS;
-	struct wire w = make_packet(shape->family, IPPROTO_UDP, (struct net_addr){ 0, 0xfe }, 40000);
+	struct wire w = make_packet(shape->family, IPPROTO_UDP, source_of(v, shape), 40000);
 	const size_t header = four ? 20 : 40, source = four ? 12 : 8, size = four ? 4 : 16;
 	struct __sk_buff c;
 
-	(void)v;
 	memset(&c, 0, sizeof c);
-	c.family = AF_INET6;
+	c.family = shape->mixed ? AF_INET : AF_INET6;
 	walk_lay_constant(ctx, &c, sizeof c);
 	lay_packet(packet, &w, packet_size);
 	walk_lay(packet + source + (arrives ? 0 : size), WALK_ADDRESS, (unsigned)size);
@@ -436,19 +495,21 @@ static void lay_end(struct prover *v, const struct shape *shape, struct walk_byt
 }
 
 static const struct shape shapes[] = {
-	{ CAVE_HOOK_CONNECT4, NET_TCP, NET_V4, true, false, false, NULL, lay_call },
-	{ CAVE_HOOK_CONNECT4, NET_UDP, NET_V4, true, false, false, NULL, lay_call },
-	{ CAVE_HOOK_CONNECT6, NET_TCP, NET_V6, true, false, false, NULL, lay_call },
-	{ CAVE_HOOK_CONNECT6, NET_UDP, NET_V6, true, false, false, NULL, lay_call },
-	{ CAVE_HOOK_SENDMSG4, NET_UDP, NET_V4, true, true, false, NULL, lay_call },
-	{ CAVE_HOOK_SENDMSG6, NET_UDP, NET_V6, true, true, false, NULL, lay_call },
-	{ CAVE_HOOK_EGRESS, NET_TCP, NET_V4, false, false, false, "as a socket's peer", lay_peer },
-	{ CAVE_HOOK_EGRESS, NET_TCP, NET_V6, false, false, false, "as a socket's peer", lay_peer },
-	{ CAVE_HOOK_EGRESS, NET_UDP, NET_V4, false, false, true, "as the peer of a datagram's socket", lay_peer },
-	{ CAVE_HOOK_EGRESS, NET_UDP, NET_V4, false, false, false, "as a packet's destination", lay_end },
-	{ CAVE_HOOK_EGRESS, NET_UDP, NET_V6, false, false, false, "as a packet's destination", lay_end },
-	{ CAVE_HOOK_INGRESS, NET_UDP, NET_V4, false, false, false, "as a sender", lay_end },
-	{ CAVE_HOOK_INGRESS, NET_UDP, NET_V6, false, false, false, "as a sender", lay_end },
+	{ CAVE_HOOK_CONNECT4, NET_TCP, NET_V4, true, false, false, false, NULL, lay_call },
+	{ CAVE_HOOK_CONNECT4, NET_UDP, NET_V4, true, false, false, false, NULL, lay_call },
+	{ CAVE_HOOK_CONNECT6, NET_TCP, NET_V6, true, false, false, false, NULL, lay_call },
+	{ CAVE_HOOK_CONNECT6, NET_UDP, NET_V6, true, false, false, false, NULL, lay_call },
+	{ CAVE_HOOK_SENDMSG4, NET_UDP, NET_V4, true, true, false, false, NULL, lay_call },
+	{ CAVE_HOOK_SENDMSG6, NET_UDP, NET_V6, true, true, false, false, NULL, lay_call },
+	{ CAVE_HOOK_EGRESS, NET_TCP, NET_V4, false, false, false, false, "as a socket's peer", lay_peer },
+	{ CAVE_HOOK_EGRESS, NET_TCP, NET_V6, false, false, false, false, "as a socket's peer", lay_peer },
+	{ CAVE_HOOK_EGRESS, NET_UDP, NET_V4, false, false, true, false, "as the peer of a datagram's socket", lay_peer },
+	{ CAVE_HOOK_EGRESS, NET_UDP, NET_V4, false, false, false, false, "as a packet's destination", lay_end },
+	{ CAVE_HOOK_EGRESS, NET_UDP, NET_V6, false, false, false, false, "as a packet's destination", lay_end },
+	{ CAVE_HOOK_INGRESS, NET_UDP, NET_V4, false, false, false, false, "as a sender", lay_end },
+	{ CAVE_HOOK_INGRESS, NET_UDP, NET_V6, false, false, false, false, "as a sender", lay_end },
+	{ CAVE_HOOK_EGRESS, NET_UDP, NET_V4, false, false, false, true, "as a packet's destination, of an IPv4 socket",
+	  lay_end },
 };
 
 static void follow_shape(struct sets *s, const struct shape *shape)

@@ -54,6 +54,7 @@ struct prover {
 	const struct hook_program *hook;
 	struct ebpf_map *map; /* what the programs refer to */
 	size_t nmaps;
+	struct ebpf_map *denials; /* that of what was refused; NULL */
 	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
 	bool used[NET_PROTOS]; /* or peers may come in by it */
 	struct sample sample[NET_PROTOS][NET_FAMILIES];
