@@ -34,20 +34,21 @@ static void store(struct hook_gen *g, int16_t field, uint8_t reg)
 	asm_store(&g->s, BPF_W, BPF_REG_10, field, reg);
 }
 
-/* Of IPv4 it stays ::ffff:0.0.0.0 until the last word is known, of IPv6 all are replaced. */
-static void store_constants(struct hook_gen *g)
+static void store_constant(struct hook_gen *g, uint8_t size, int16_t field, uint32_t value)
 {
-	asm_set(&g->s, BPF_REG_1, 0);
-	store(g, KEY_FIELD(protocol), BPF_REG_1);
-	store(g, KEY_FIELD(word[0]), BPF_REG_1);
-	store(g, KEY_FIELD(word[1]), BPF_REG_1);
-	store(g, KEY_FIELD(word[3]), BPF_REG_1);
-	store(g, KEY_FIELD(port), BPF_REG_1);
-	store(g, KEY_FIELD(zero), BPF_REG_1);
-	asm_set(&g->s, BPF_REG_1, RAW_MAPPED);
-	store(g, KEY_FIELD(word[2]), BPF_REG_1);
-	asm_set(&g->s, BPF_REG_1, (uint32_t)g->hook);
-	store(g, KEY_FIELD(hook), BPF_REG_1);
+	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ST | BPF_MEM | size, .dst_reg = BPF_REG_10, .off = field,
+					   .imm = (int32_t)value });
+}
+
+/* What nothing else is stored to: the words of ::ffff:0.0.0.0 but for the last, unless all four are known. */
+static void store_constants(struct hook_gen *g, bool words)
+{
+	store_constant(g, BPF_W, KEY_FIELD(hook), (uint32_t)g->hook);
+	store_constant(g, BPF_W, KEY_FIELD(zero), 0);
+	if (!words)
+		return;
+	store_constant(g, BPF_DW, KEY_FIELD(word[0]), 0);
+	store_constant(g, BPF_W, KEY_FIELD(word[2]), RAW_MAPPED);
 }
 
 static void copy_context(struct hook_gen *g, int16_t from, int16_t to)
@@ -120,16 +121,30 @@ static void store_socket(struct hook_gen *g)
 {
 	copy_context(g, offsetof(struct bpf_sock, protocol), KEY_FIELD(protocol));
 	copy_context(g, offsetof(struct bpf_sock, family), KEY_FIELD(port));
+	store_constant(g, BPF_W, KEY_FIELD(word[3]), 0);
 }
 
 /* --- the count ------------------------------------------------------------ */
 
-static void call(struct hook_gen *g, uint32_t map, int16_t key, int32_t helper)
+/* Nothing is judged any more: these hold the map and where the key is, through all calls. */
+enum { MAP = BPF_REG_6, WHERE = BPF_REG_7 };
+
+static void point(struct hook_gen *g, uint8_t reg, int16_t to)
 {
-	asm_map(&g->s, BPF_REG_1, map);
-	asm_move(&g->s, BPF_REG_2, BPF_REG_10);
-	asm_alu(&g->s, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, (uint32_t)key);
+	asm_move(&g->s, reg, BPF_REG_10);
+	asm_alu(&g->s, BPF_ALU64 | BPF_ADD | BPF_K, reg, (uint32_t)to);
+}
+
+static void call(struct hook_gen *g, int32_t helper)
+{
 	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .imm = helper });
+}
+
+static void call_counts(struct hook_gen *g, int32_t helper)
+{
+	asm_move(&g->s, BPF_REG_1, MAP);
+	asm_move(&g->s, BPF_REG_2, WHERE);
+	call(g, helper);
 }
 
 static void jump_found(struct hook_gen *g, uint8_t op, asm_label to)
@@ -141,19 +156,21 @@ static void emit_add(struct hook_gen *g)
 {
 	asm_label add = asm_new_label(&g->s), done = asm_new_label(&g->s);
 
-	call(g, g->denials, KEY, BPF_FUNC_map_lookup_elem);
+	asm_map(&g->s, MAP, g->denials);
+	point(g, WHERE, KEY);
+	call_counts(g, BPF_FUNC_map_lookup_elem);
 	jump_found(g, BPF_JNE, add);
-	asm_set(&g->s, BPF_REG_1, 1);
-	asm_store(&g->s, BPF_DW, BPF_REG_10, VALUE, BPF_REG_1);
-	asm_move(&g->s, BPF_REG_3, BPF_REG_10);
-	asm_alu(&g->s, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, (uint32_t)VALUE);
+	store_constant(g, BPF_DW, VALUE, 1);
+	point(g, BPF_REG_3, VALUE);
 	asm_set(&g->s, BPF_REG_4, BPF_NOEXIST);
-	call(g, g->denials, KEY, BPF_FUNC_map_update_elem);
+	call_counts(g, BPF_FUNC_map_update_elem);
 	jump_found(g, BPF_JEQ, done);
 	/* Another processor has entered it meanwhile; or there is no room. */
-	call(g, g->denials, KEY, BPF_FUNC_map_lookup_elem);
+	call_counts(g, BPF_FUNC_map_lookup_elem);
 	jump_found(g, BPF_JNE, add);
-	call(g, g->denials + 1, KEY_FIELD(zero), BPF_FUNC_map_lookup_elem);
+	asm_map(&g->s, BPF_REG_1, g->denials + 1);
+	point(g, BPF_REG_2, KEY_FIELD(zero));
+	call(g, BPF_FUNC_map_lookup_elem);
 	jump_found(g, BPF_JEQ, done);
 	asm_place(&g->s, add);
 	asm_set(&g->s, BPF_REG_1, 1);
@@ -164,10 +181,12 @@ static void emit_add(struct hook_gen *g)
 
 void count_denial(struct hook_gen *g)
 {
-	store_constants(g);
+	const bool packet = g->hook == CAVE_HOOK_EGRESS || g->hook == CAVE_HOOK_INGRESS;
+
+	store_constants(g, packet || g->hook == CAVE_HOOK_SOCK_CREATE || is_ipv4_call(g->hook));
 	if (g->hook == CAVE_HOOK_SOCK_CREATE)
 		store_socket(g);
-	else if (g->hook == CAVE_HOOK_EGRESS || g->hook == CAVE_HOOK_INGRESS)
+	else if (packet)
 		store_packet(g);
 	else
 		store_call(g);

@@ -195,28 +195,34 @@ static void add_line_runs(struct layout *l, const struct object_parts *parts, in
 	}
 }
 
-/* Marks the lines that a filter came from; entry 0, which is none, is always there. */
+/* Marks the lines that a filter came from; NULL if there is none but 0, which is no line. */
 static uint32_t *used_lines(struct layout *l, const struct object_parts *parts)
 {
 	uint32_t *used = ARENA_ARRAY(l->arena, parts->sources->nlines, uint32_t);
+	bool any = false;
 
-	used[0] = 1;
 	for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
-		for (size_t i = 0; i < parts->filter[arch].n; i++)
+		for (size_t i = 0; i < parts->filter[arch].n; i++) {
 			used[parts->filter[arch].line[i]] = 1;
-	return used;
+			any |= parts->filter[arch].line[i] != 0;
+		}
+	used[0] = 1;
+	return any ? used : NULL;
 }
 
 /*
  * cave.lines: for each line that a filter came from its number as uint32_t, its file's name and its text, both with
- * their NUL.  Those of the egress programs are in .BTF.
+ * their NUL; entry 0, which is none, is always there.  Those of the egress programs are in .BTF.
  */
 static void add_lines(struct layout *l, const struct object_parts *parts)
 {
 	const struct source_line *line = parts->sources->line;
-	struct section *lines = add(l, "cave.lines", SHT_PROGBITS, NULL, 0);
 	uint32_t *index = used_lines(l, parts), n = 0;
+	struct section *lines;
 
+	if (!index)
+		return;
+	lines = add(l, "cave.lines", SHT_PROGBITS, NULL, 0);
 	for (size_t i = 0; i < parts->sources->nlines; i++) {
 		if (!index[i])
 			continue;

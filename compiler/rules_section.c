@@ -7,7 +7,7 @@
 
 struct section {
 	const struct sources *sources;
-	struct buffer rows, names;
+	struct buffer rows, words, names;
 	const char *last; /* the file whose name was written last */
 	uint32_t last_at;
 	size_t n;
@@ -23,12 +23,22 @@ static uint32_t name_of(struct section *s, const char *file)
 	return s->last_at;
 }
 
-static void put_words(uint32_t word[4], struct net_addr a)
+static void put_address(struct section *s, bool six, struct net_addr a)
 {
-	word[0] = (uint32_t)(a.hi >> 32);
-	word[1] = (uint32_t)a.hi;
-	word[2] = (uint32_t)(a.lo >> 32);
-	word[3] = (uint32_t)a.lo;
+	const uint32_t word[4] = { (uint32_t)(a.hi >> 32), (uint32_t)a.hi, (uint32_t)(a.lo >> 32), (uint32_t)a.lo };
+
+	buffer_add(&s->words, six ? word : word + 3, (six ? 4 : 1) * sizeof *word);
+}
+
+/* The rows of a range share its words. */
+static void put_range(struct section *s, struct cave_rule *row, bool six, struct net_addr lo, struct net_addr hi)
+{
+	row->six = six;
+	row->to = (uint32_t)(s->words.n / sizeof(uint32_t));
+	if (s->n >= CAVE_RULES_MAX)
+		return;
+	put_address(s, six, lo);
+	put_address(s, six, hi);
 }
 
 static void put_row(struct section *s, struct cave_rule row, line_id line)
@@ -62,30 +72,29 @@ static void put_rule(struct section *s, enum cave_rule_verb verb, const struct n
 		if (r->proto[proto] || (!r->proto[NET_TCP] && !r->proto[NET_UDP]))
 			row.protocols |= (uint8_t)(1 << proto);
 	for (size_t i = 0; i < r->nto; i++) {
-		row.six = r->to[i].family == NET_V6;
-		put_words(row.lo, r->to[i].lo);
-		put_words(row.hi, r->to[i].hi);
+		put_range(s, &row, r->to[i].family == NET_V6, r->to[i].lo, r->to[i].hi);
 		put_ports(s, row, r);
 	}
 	for (int six = 0; !r->nto && six < 2; six++) {
-		row.six = (uint8_t)six;
-		memset(row.lo, 0, sizeof row.lo);
-		memset(row.hi, 0xff, sizeof row.hi);
+		put_range(s, &row, six, (struct net_addr){ 0, 0 }, (struct net_addr){ UINT64_MAX, UINT64_MAX });
 		put_ports(s, row, r);
 	}
 }
 
 void rules_write(const struct sources *sources, const struct policy *p, struct buffer *out)
 {
-	struct section s = { .sources = sources, .rows = { .arena = out->arena }, .names = { .arena = out->arena } };
-	uint64_t n;
+	struct section s = { .sources = sources, .rows = { .arena = out->arena }, .words = { .arena = out->arena },
+			     .names = { .arena = out->arena } };
+	struct cave_rules head;
 
 	for (size_t i = 0; i < p->nnet_rules; i++)
 		put_rule(&s, p->net_rule[i].allow ? CAVE_RULE_ALLOW : CAVE_RULE_DENY, &p->net_rule[i]);
 	for (size_t i = 0; i < p->nlistens; i++)
 		put_rule(&s, CAVE_RULE_LISTEN, &p->listen[i]);
-	n = s.rows.n / sizeof(struct cave_rule);
-	buffer_add(out, &n, sizeof n);
+	head.rules = (uint32_t)(s.rows.n / sizeof(struct cave_rule));
+	head.words = (uint32_t)(s.words.n / sizeof(uint32_t));
+	buffer_add(out, &head, sizeof head);
 	buffer_add(out, s.rows.data, s.rows.n);
+	buffer_add(out, s.words.data, s.words.n);
 	buffer_add(out, s.names.data, s.names.n);
 }

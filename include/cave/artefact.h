@@ -12,8 +12,8 @@
  *   cave.seccomp.ARCH        the syscall filter (struct sock_filter), unfinished: see "patches"
  *   cave.lines               source lines that filters came from (for dump; not in the identity)
  *   cave.seccomp.ARCH.lines  where the filter's instructions came from: struct cave_line_run, in their order
- *   cave.rules               the rules of the network as written, for reports: their number as uint64_t, struct
- *                            cave_rule each, the names of their files, each with its NUL; not in the identity
+ *   cave.rules               the rules of the network as written, for reports: struct cave_rules, struct cave_rule
+ *                            each, words of addresses, the names of their files, each with its NUL; not in the identity
  *   cave.policy              the canonical text of the resolved profile
  *   cave.manifest            everything the runtime needs, in the records below
  *   cave.profile.NAME        a nested profile, as an artefact of its own that has none of these
@@ -239,6 +239,11 @@ struct cave_denial {
 	uint32_t zero;
 };
 
+struct cave_rules {
+	uint32_t rules;
+	uint32_t words; /* of addresses, in host order */
+};
+
 /* One row for each address range and port range of a rule; beyond CAVE_RULES_MAX rows the rest is left out. */
 struct cave_rule {
 	uint8_t verb; /* enum cave_rule_verb */
@@ -247,8 +252,8 @@ struct cave_rule {
 	uint8_t zero;
 	uint16_t port_lo, port_hi;
 	uint32_t line;
-	uint32_t file; /* where its name begins, in bytes from the end of the rows */
-	uint32_t lo[4], hi[4]; /* in host order, the most significant word first; IPv4 in the last */
+	uint32_t file; /* where its name begins, in bytes from the first name */
+	uint32_t to; /* the first of the words of its first address, the most significant one; those of the last follow */
 };
 
 enum cave_rule_verb { CAVE_RULE_ALLOW, CAVE_RULE_DENY, CAVE_RULE_LISTEN, CAVE_RULE_VERBS };

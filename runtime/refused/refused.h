@@ -15,12 +15,16 @@
 struct rules {
 	const struct cave_rule *rule;
 	size_t n;
+	const uint32_t *word; /* of every rule, those of its addresses are there */
 	const char *names;
 	size_t names_size;
 };
 
 /* None where there is no section, or it does not read as one. */
 void rules_open(const struct artefact *a, struct rules *out);
+
+/* The first of the words of the rule's first address, or of its last one: four of IPv6, else one, in host order. */
+const uint32_t *rules_address(const struct rules *r, const struct cave_rule *rule, bool last);
 
 /* The name of the rule's file. */
 const char *rules_file(const struct rules *r, const struct cave_rule *rule);

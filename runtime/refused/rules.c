@@ -7,24 +7,52 @@
 
 #include "cave/hooks.h"
 
+static uint32_t words_of(const struct cave_rule *rule)
+{
+	return rule->six ? 4 : 1;
+}
+
+static bool have_addresses(const struct cave_rule *rule, size_t n, size_t words)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rule[i].to > words || words - rule[i].to < 2 * words_of(&rule[i]))
+			return false;
+	return true;
+}
+
 void rules_open(const struct artefact *a, struct rules *out)
 {
 	const struct artefact_section *s = artefact_section(a, "cave.rules");
 	const char *data = s ? s->data : NULL;
-	uint64_t n;
+	const struct cave_rule *rule;
+	struct cave_rules head;
+	size_t size;
 
 	*out = (struct rules){ .n = 0 };
-	if (!s || s->size < sizeof n)
+	if (!s || s->size < sizeof head)
 		return;
-	memcpy(&n, data, sizeof n);
-	if (n > CAVE_RULES_MAX || s->size - sizeof n < n * sizeof(struct cave_rule) || (uintptr_t)data % 8)
+	memcpy(&head, data, sizeof head);
+	size = sizeof head + (size_t)head.rules * sizeof *rule;
+	if (head.rules > CAVE_RULES_MAX || s->size < size || (uintptr_t)data % 8)
 		return;
-	out->names = data + sizeof n + n * sizeof(struct cave_rule);
-	out->names_size = s->size - sizeof n - n * sizeof(struct cave_rule);
-	if (n && (!out->names_size || out->names[out->names_size - 1]))
+	if ((s->size - size) / sizeof(uint32_t) < head.words)
 		return;
-	out->rule = (const struct cave_rule *)(const void *)(data + sizeof n);
-	out->n = n;
+	rule = (const struct cave_rule *)(const void *)(data + sizeof head);
+	out->word = (const uint32_t *)(const void *)(data + size);
+	size += head.words * sizeof(uint32_t);
+	out->names = data + size;
+	out->names_size = s->size - size;
+	if (head.rules && (!out->names_size || out->names[out->names_size - 1]))
+		return;
+	if (!have_addresses(rule, head.rules, head.words))
+		return;
+	out->rule = rule;
+	out->n = head.rules;
+}
+
+const uint32_t *rules_address(const struct rules *r, const struct cave_rule *rule, bool last)
+{
+	return r->word + rule->to + (last ? words_of(rule) : 0);
 }
 
 const char *rules_file(const struct rules *r, const struct cave_rule *rule)
@@ -49,17 +77,20 @@ static struct address address_of(const struct cave_denial *d)
 	return a;
 }
 
-static int compare(const uint32_t a[4], const uint32_t b[4])
+static int compare(const uint32_t *a, const uint32_t *b, uint32_t n)
 {
-	for (int w = 0; w < 4; w++)
+	for (uint32_t w = 0; w < n; w++)
 		if (a[w] != b[w])
 			return a[w] < b[w] ? -1 : 1;
 	return 0;
 }
 
-static bool holds_address(const struct cave_rule *r, const struct address *a)
+static bool holds_address(const struct rules *r, const struct cave_rule *rule, const struct address *a)
 {
-	return !r->six == !a->six && compare(r->lo, a->word) <= 0 && compare(a->word, r->hi) <= 0;
+	const uint32_t n = words_of(rule), *word = a->word + 4 - n;
+
+	return !rule->six == !a->six && compare(rules_address(r, rule, false), word, n) <= 0 &&
+	       compare(word, rules_address(r, rule, true), n) <= 0;
 }
 
 static bool holds_port(const struct cave_rule *r, uint32_t port)
@@ -78,9 +109,11 @@ static bool is_own(const struct cave_denial *d)
 }
 
 /* How near a grant is: of the reasons that hold, the first. */
-static enum reason nearness(const struct cave_rule *r, const struct cave_denial *d, const struct address *a)
+static enum reason nearness(const struct rules *r, const struct cave_rule *rule, const struct cave_denial *d,
+			    const struct address *a)
 {
-	bool address = holds_address(r, a), port = holds_port(r, d->port), protocol = holds_protocol(r, d->protocol);
+	bool address = holds_address(r, rule, a), port = holds_port(rule, d->port),
+	     protocol = holds_protocol(rule, d->protocol);
 
 	if (address && protocol)
 		return REASON_PORT;
@@ -92,7 +125,7 @@ static enum reason nearness(const struct cave_rule *r, const struct cave_denial 
 static const struct cave_rule *find_denial(const struct rules *r, const struct cave_denial *d, const struct address *a)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (r->rule[i].verb == CAVE_RULE_DENY && holds_address(&r->rule[i], a) &&
+		if (r->rule[i].verb == CAVE_RULE_DENY && holds_address(r, &r->rule[i], a) &&
 		    holds_port(&r->rule[i], d->port) && holds_protocol(&r->rule[i], d->protocol))
 			return &r->rule[i];
 	return NULL;
@@ -110,7 +143,7 @@ struct verdict rules_explain(const struct rules *r, const struct cave_denial *d)
 		return v;
 	}
 	for (size_t i = 0; i < r->n; i++) {
-		enum reason reason = r->rule[i].verb == verb ? nearness(&r->rule[i], d, &a) : REASON_NONE;
+		enum reason reason = r->rule[i].verb == verb ? nearness(r, &r->rule[i], d, &a) : REASON_NONE;
 
 		family |= r->rule[i].verb == verb && !r->rule[i].six == !a.six;
 		if (reason != REASON_NONE && (v.reason == REASON_NONE || reason < v.reason))
@@ -126,7 +159,7 @@ bool rules_grant_tcp(const struct rules *r, const struct cave_denial *d)
 	const struct address a = address_of(d);
 
 	for (size_t i = 0; i < r->n; i++)
-		if (r->rule[i].verb == CAVE_RULE_ALLOW && r->rule[i].protocols & 1 && holds_address(&r->rule[i], &a) &&
+		if (r->rule[i].verb == CAVE_RULE_ALLOW && r->rule[i].protocols & 1 && holds_address(r, &r->rule[i], &a) &&
 		    holds_port(&r->rule[i], d->port))
 			return true;
 	return false;

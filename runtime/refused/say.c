@@ -85,18 +85,19 @@ static void put_destination(struct text *t, const struct cave_denial *d)
 	put(t, four ? "%s:%u" : "[%s]:%u", room, d->port);
 }
 
-static void put_range(struct text *t, const struct cave_rule *r)
+static void put_range(struct text *t, const struct rules *r, const struct cave_rule *rule)
 {
-	char lo[INET6_ADDRSTRLEN], hi[INET6_ADDRSTRLEN];
-	uint32_t first[4], last[4];
+	char text[2][INET6_ADDRSTRLEN];
+	uint32_t raw[4];
 
-	for (int w = 0; w < 4; w++) {
-		first[w] = htonl(r->lo[w]);
-		last[w] = htonl(r->hi[w]);
+	for (int last = 0; last < 2; last++) {
+		const uint32_t *word = rules_address(r, rule, last);
+
+		for (int w = 0; w < (rule->six ? 4 : 1); w++)
+			raw[w] = htonl(word[w]);
+		inet_ntop(rule->six ? AF_INET6 : AF_INET, raw, text[last], sizeof text[last]);
 	}
-	inet_ntop(r->six ? AF_INET6 : AF_INET, r->six ? first : first + 3, lo, sizeof lo);
-	inet_ntop(r->six ? AF_INET6 : AF_INET, r->six ? last : last + 3, hi, sizeof hi);
-	put(t, strcmp(lo, hi) ? "%s-%s" : "%s", lo, hi);
+	put(t, strcmp(text[0], text[1]) ? "%s-%s" : "%s", text[0], text[1]);
 }
 
 static bool is_lookup(const struct cave_denial *d)
@@ -131,15 +132,18 @@ static void put_line(struct text *t, const struct rules *r, const struct cave_ru
 }
 
 /* An address of which the same port may be had: what to name in the call. */
-static void put_host(struct text *t, const struct cave_denial *d, const struct cave_rule *rule)
+static void put_host(struct text *t, const struct rules *r, const struct cave_denial *d, const struct cave_rule *rule)
 {
+	const uint32_t *first = rules_address(r, rule, false), *last = rules_address(r, rule, true);
 	char room[INET6_ADDRSTRLEN];
 
 	address(d, room);
-	if (!is_bind(d) || (strcmp(room, "::") && strcmp(room, "0.0.0.0")) || memcmp(rule->lo, rule->hi, sizeof rule->lo))
+	if (!is_bind(d) || (strcmp(room, "::") && strcmp(room, "0.0.0.0")))
+		return;
+	if (memcmp(first, last, (size_t)((const char *)last - (const char *)first)))
 		return;
 	put(t, "; pass host \"");
-	put_range(t, rule);
+	put_range(t, r, rule);
 	put(t, "\"");
 }
 
@@ -164,11 +168,11 @@ static void put_reason(struct text *t, const struct rules *r, const struct cave_
 		put_line(t, r, v->rule);
 		put(t, v->reason == REASON_PROTOCOL ? " grants it by %s, of " : " grants %s ",
 		    v->rule->protocols == 1 ? "tcp" : v->rule->protocols == 2 ? "udp" : "tcp and udp");
-		put_range(t, v->rule);
+		put_range(t, r, v->rule);
 		put(t, v->rule->port_lo == v->rule->port_hi ? " port %u" : " port %u-%u", v->rule->port_lo,
 		    v->rule->port_hi);
 		if (v->reason == REASON_ADDRESS)
-			put_host(t, d, v->rule);
+			put_host(t, r, d, v->rule);
 	}
 }
 
