@@ -301,7 +301,7 @@ demo:
 
 bench:
 	$(Q)tests/setup
-	$(Q)$(MAKE) --no-print-directory all tools $(B)/tests/bench/filters
+	$(Q)$(MAKE) --no-print-directory all tools $(B)/tests/bench/filters $(B)/tests/bench/decisions
 	$(Q)tests/bench/run
 	$(Q)tests/bench/review
 

@@ -1,16 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * netbench RUNS ADDRESS PORT: what connect() of a datagram socket and sendto() cost, each as the
- * median of RUNS batches, in nanoseconds a call: "CONNECT SENDTO".
+ * netbench RUNS ADDRESS PORT , NAME COMMAND… , NAME COMMAND…: what connect() of a datagram socket and sendto() cost in
+ * each of the commands, all of which run at the same time and are asked in turn, RUNS times.  Each command ends in
+ * `netbench serve ADDRESS PORT` (netbench adds these words).  Prints medians and minima in nanoseconds a call, and the
+ * ratios of the first command's to them.
+ *
+ * netbench serve ADDRESS PORT: for each byte of the standard input, the cost of a call in a batch of connects, and in one
+ * of sends, as two doubles.  A refused call is a call.
  */
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH = 200 };
+enum { BATCH = 200, WAYS = 2, MAX_COMMANDS = 16 };
+
+struct command {
+	const char *name;
+	pid_t pid;
+	int ask, answer;
+	double *ns[WAYS];
+};
 
 static double now_ns(void)
 {
@@ -20,6 +36,86 @@ static double now_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+/* --- in the command ------------------------------------------------------- */
+
+static int call(int fd, const struct sockaddr_in *to, int send)
+{
+	int result = send ? (int)sendto(fd, "x", 1, 0, (const struct sockaddr *)to, sizeof *to)
+			  : connect(fd, (const struct sockaddr *)to, sizeof *to);
+
+	return result >= 0 || errno == EPERM ? 0 : -1;
+}
+
+static int serve(const struct sockaddr_in *to)
+{
+	int fd[WAYS];
+	char byte;
+
+	for (int way = 0; way < WAYS; way++)
+		if ((fd[way] = socket(AF_INET, SOCK_DGRAM, 0)) < 0)
+			return 1;
+	while (read(0, &byte, 1) == 1) {
+		double ns[WAYS];
+
+		for (int way = 0; way < WAYS; way++) {
+			double start = now_ns();
+
+			for (int k = 0; k < BATCH; k++)
+				if (call(fd[way], to, way))
+					return 1;
+			ns[way] = (now_ns() - start) / BATCH;
+		}
+		if (write(1, ns, sizeof ns) != (ssize_t)sizeof ns)
+			return 1;
+	}
+	return 0;
+}
+
+/* --- outside of it -------------------------------------------------------- */
+
+/* `argv` up to the next comma, with the words that make it a server. */
+static int start(struct command *c, char **argv, int n, char *address, char *port)
+{
+	char self[4096], **words = calloc((size_t)n + 5, sizeof *words);
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	int ask[2], answer[2];
+
+	if (!words || length < 0 || pipe2(ask, O_CLOEXEC) || pipe2(answer, O_CLOEXEC))
+		return -1;
+	self[length] = 0;
+	memcpy(words, argv, (size_t)n * sizeof *words);
+	words[n] = self;
+	words[n + 1] = "serve";
+	words[n + 2] = address;
+	words[n + 3] = port;
+	c->pid = fork();
+	if (!c->pid) {
+		dup2(ask[0], 0);
+		dup2(answer[1], 1);
+		execvp(words[0], words);
+		_exit(127);
+	}
+	close(ask[0]);
+	close(answer[1]);
+	free(words);
+	c->ask = ask[1];
+	c->answer = answer[0];
+	return c->pid < 0 ? -1 : 0;
+}
+
+static int ask(struct command *c, int run)
+{
+	double ns[WAYS];
+
+	if (write(c->ask, "", 1) != 1 || read(c->answer, ns, sizeof ns) != (ssize_t)sizeof ns) {
+		fprintf(stderr, "netbench: %s does not answer\n", c->name);
+		return -1;
+	}
+	for (int way = 0; way < WAYS; way++)
+		c->ns[way][run] = ns[way];
+	return 0;
+}
+
 static int by_value(const void *x, const void *y)
 {
 	double a = *(const double *)x, b = *(const double *)y;
@@ -27,54 +123,68 @@ static int by_value(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-static int call(int fd, const struct sockaddr_in *to, int send)
+static void print(const struct command *c, size_t n, int runs)
 {
-	if (send)
-		return sendto(fd, "x", 1, 0, (const struct sockaddr *)to, sizeof *to) == 1 ? 0 : -1;
-	return connect(fd, (const struct sockaddr *)to, sizeof *to);
+	printf("%-24s %26s %26s %26s %26s\n", "", "connect, median ns ratio", "least ns ratio", "sendto, median ns ratio",
+	       "least ns ratio");
+	for (size_t i = 0; i < n; i++) {
+		printf("%-24s", c[i].name);
+		for (int way = 0; way < WAYS; way++)
+			for (int which = runs / 2; which >= 0; which -= runs / 2 ? runs / 2 : 1)
+				printf(" %18.0f %7.2f", c[i].ns[way][which], c[i].ns[way][which] / c[0].ns[way][which]);
+		putchar('\n');
+	}
 }
 
-/* The median of `runs` batches, or a negative number if a call fails. */
-static double measure(int runs, const struct sockaddr_in *to, int send)
+static size_t start_all(struct command *c, int argc, char **argv, int runs)
 {
-	double *ns = calloc((size_t)runs, sizeof *ns), median;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), failed = !ns || fd < 0;
+	size_t n = 0;
 
-	for (int i = 0; i < runs && !failed; i++) {
-		double start = now_ns();
+	for (int i = 4; i + 1 < argc && n < MAX_COMMANDS; n++) {
+		int end = i + 2;
 
-		for (int k = 0; k < BATCH && !failed; k++)
-			failed = call(fd, to, send) != 0;
-		ns[i] = (now_ns() - start) / BATCH;
+		while (end < argc && strcmp(argv[end], ","))
+			end++;
+		c[n].name = argv[i + 1];
+		for (int way = 0; way < WAYS; way++)
+			c[n].ns[way] = calloc((size_t)runs, sizeof **c[n].ns);
+		if (!c[n].ns[0] || !c[n].ns[1] || start(&c[n], argv + i + 2, end - i - 2, argv[2], argv[3]))
+			return 0;
+		i = end;
 	}
-	if (failed) {
-		free(ns);
-		return -1;
+	return n;
+}
+
+static int drive(int argc, char **argv, int runs)
+{
+	struct command c[MAX_COMMANDS] = { { 0 } };
+	size_t n = start_all(c, argc, argv, runs);
+	int failed = !n;
+
+	/* The first round warms up. */
+	for (int run = -1; run < runs && !failed; run++)
+		for (size_t i = 0; i < n && !failed; i++)
+			failed = ask(&c[i], run < 0 ? 0 : run);
+	for (size_t i = 0; i < n; i++) {
+		close(c[i].ask);
+		waitpid(c[i].pid, NULL, 0);
+		for (int way = 0; way < WAYS; way++)
+			qsort(c[i].ns[way], (size_t)runs, sizeof **c[i].ns, by_value);
 	}
-	qsort(ns, (size_t)runs, sizeof *ns, by_value);
-	median = ns[runs / 2];
-	free(ns);
-	close(fd);
-	return median;
+	if (!failed)
+		print(c, n, runs);
+	return failed ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
-	int runs = argc == 4 ? atoi(argv[1]) : 0;
-	double connects, sends;
+	int server = argc == 4 && !strcmp(argv[1], "serve"), runs = argc > 5 ? atoi(argv[1]) : 0;
 
-	if (runs < 1 || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1) {
-		fputs("usage: netbench RUNS ADDRESS PORT\n", stderr);
+	if ((!server && runs < 2) || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1) {
+		fputs("usage: netbench RUNS ADDRESS PORT , NAME COMMAND… , NAME COMMAND…\n", stderr);
 		return 2;
 	}
 	to.sin_port = htons((unsigned short)atoi(argv[3]));
-	connects = measure(runs, &to, 0);
-	sends = measure(runs, &to, 1);
-	if (connects < 0 || sends < 0) {
-		perror("netbench");
-		return 1;
-	}
-	printf("%.0f %.0f\n", connects, sends);
-	return 0;
+	return server ? serve(&to) : drive(argc, argv, runs);
 }
