@@ -43,6 +43,12 @@ static void ask_segment(struct prover *v, struct point peer, uint16_t port, bool
 	w = make_packet(other, IPPROTO_TCP, s->to.addr, 40000);
 	put_destination(&w, s->to.addr, s->port);
 	ask_packet(v, &q, &ctx, &w, false);
+	if (other == NET_V6 || !s->known)
+		return;
+	/* What an IPv6 socket has in the place of an IPv4 peer is none. */
+	put_peer(&ctx, peer, s->port);
+	ctx.remote_ip4 = htonl((uint32_t)s->to.addr.lo);
+	ask_packet(v, &q, &ctx, &w, false);
 }
 
 /* A datagram from `source` to `to` on the wire; from a socket whose peer has a port, or is none. */
