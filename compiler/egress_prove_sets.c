@@ -148,8 +148,8 @@ static bool any_port(const uint64_t *open, size_t words)
 }
 
 /* What is allowed by port 0 is not of these rules, or not of a mixture of them: `first` says whether to look at it. */
-static void list_runs(struct prover *v, const uint64_t *open, unsigned first, size_t words, const struct net_ports **out,
-		      size_t *n)
+static void list_runs(struct prover *v, const uint64_t *open, unsigned first, size_t words,
+		      const struct net_ports **out, size_t *n)
 {
 	struct net_ports *range = NULL;
 	size_t cap = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * netbench RUNS ADDRESS PORT , NAME COMMAND… , NAME COMMAND…: what connect() of a datagram socket and sendto() cost in
- * each of the commands, all of which run at the same time and are asked in turn, RUNS times.  Each command ends in
- * `netbench serve ADDRESS PORT` (netbench adds these words).  Prints medians and minima in nanoseconds a call, and the
- * ratios of the first command's to them.
+ * netbench RUNS ADDRESS PORT , NAME COMMAND… , NAME COMMAND…: what connect() of a datagram socket and sendto() cost
+ * in each of the commands, all of which run at the same time and are asked in turn, RUNS times.  Each command ends in
+ * `netbench serve ADDRESS PORT` (netbench adds these words).  Prints medians and minima in nanoseconds a call, and
+ * their ratios to those of the first command.
  *
- * netbench serve ADDRESS PORT: for each byte of the standard input, the cost of a call in a batch of connects, and in one
- * of sends, as two doubles.  A refused call is a call.
+ * netbench serve ADDRESS PORT: for each byte of the standard input, the cost of a call in a batch of connects, and in
+ * one of sends, as two doubles.  A refused call is a call.
  */
 #include <arpa/inet.h>
 #include <errno.h>
