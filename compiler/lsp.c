@@ -157,8 +157,7 @@ static void publish(const struct lsp_document *d, json_t *diagnostics)
 static void complain(const char *uri, const char *text)
 {
 	send_message(json_pack("{s:s, s:{s:i, s:o}}", "method", "window/showMessage", "params", "type", 1, "message",
-			       lsp_string(text)));
-	fprintf(stderr, "cavec lsp: %s: %s\n", uri, text);
+			       json_sprintf("%s: %s", uri, text)));
 }
 
 static void set_text(struct server *s, struct lsp_document *d, const json_t *text, json_int_t version)

@@ -157,16 +157,23 @@ json_t *lsp_formatting(const struct lsp_document *d, const char **error)
 	struct arena a = { NULL };
 	struct buffer out;
 	json_t *result = NULL;
+	char *said = NULL;
+	size_t size = 0;
+	FILE *messages = open_memstream(&said, &size); /* they are diagnostics already */
 
+	if (!messages)
+		return NULL;
 	if (d->text[strspn(d->text, " \t\r\n")] == '{')
 		*error = "a JSON profile is laid out by other tools";
-	else if (!fmt_text(&a, d->path ? d->path : "untitled", d->text, d->size, stderr, &out))
+	else if (!fmt_text(&a, d->path ? d->path : "untitled", d->text, d->size, messages, &out))
 		*error = "a file with an error in its syntax is left alone";
 	else if (out.n == d->size && memcmp(out.data, d->text, out.n) == 0)
 		result = json_array();
 	else
 		result = json_pack("[{s:o, s:s%}]", "range", lsp_range(d->text, d->size, 0, d->size), "newText", out.data,
 				   out.n);
+	fclose(messages);
+	free(said);
 	arena_free(&a);
 	return result;
 }
