@@ -51,7 +51,7 @@ static bool generate_hook(struct arena *a, const struct net_set *set, const stru
 		asm_place(&g.s, g.allow);
 		asm_return(&g.s, 1);
 	}
-	if (asm_is_used(&g.s, g.deny)) {
+	if (hook < CAVE_HOOK_NAMES || asm_is_used(&g.s, g.deny)) {
 		asm_place(&g.s, g.deny);
 		if (!net_set_empty(set))
 			count_denial(&g);

@@ -13,6 +13,9 @@
 
 #define HEX64 "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
+/* No programs on the hooks of host names. */
+#define NAMES " 0 0 0 0"
+
 static bool reads(int fd, const char *text, struct kept_record *out)
 {
 	return !fsetxattr(fd, "user.cave", text, strlen(text), 0) && kept_record_read(fd, out);
@@ -24,26 +27,27 @@ static void test_hostile(int fd)
 		"",
 		"x",
 		HEX64,
-		HEX64 " 1 2 3 4 5 6 7 8 9", /* no name follows */
-		HEX64 " 1 2 3 4 5 6 7 8 name",
-		HEX64 " 1 2 3 4 5 6 7 8 -9 name",
-		HEX64 " 1 2 3 4 5 6 7 8 0 name",
-		HEX64 " 1 2 3 4 5 6 7 8  9 name",
-		HEX64 "1 2 3 4 5 6 7 8 9 name",
-		"0011223344556677 1 2 3 4 5 6 7 8 9 name",
-		"G" HEX64 " 1 2 3 4 5 6 7 8 9 name",
+		HEX64 " 1 2 3 4 5 6 7 8 9" NAMES, /* no name follows */
+		HEX64 " 1 2 3 4 5 6 7 8" NAMES " name",
+		HEX64 " 1 2 3 4 5 6 7 8 -9" NAMES " name",
+		HEX64 " 1 2 3 4 5 6 7 8 0" NAMES " name",
+		HEX64 " 1 2 3 4 5 6 7 8 9 0 0 0 -1 name",
+		HEX64 " 1 2 3 4 5 6 7 8  9" NAMES " name",
+		HEX64 "1 2 3 4 5 6 7 8 9" NAMES " name",
+		"0011223344556677 1 2 3 4 5 6 7 8 9" NAMES " name",
+		"G" HEX64 " 1 2 3 4 5 6 7 8 9" NAMES " name",
 	};
 	struct kept_record r;
 	char longest[420];
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		check(!reads(fd, bad[i], &r), "a record that is none: '%s'", bad[i]);
-	check(reads(fd, HEX64 " 1 2 3 4 5 6 7 8 9 name", &r), "control: one that is");
+	check(reads(fd, HEX64 " 1 2 3 4 5 6 7 8 9" NAMES " name", &r), "control: one that is");
 	memset(longest, 'n', sizeof longest);
-	memcpy(longest, HEX64 " 1 2 3 4 5 6 7 8 9 ", 64 + 19);
+	memcpy(longest, HEX64 " 1 2 3 4 5 6 7 8 9" NAMES " ", 64 + 27);
 	longest[sizeof longest - 1] = 0;
 	check(!reads(fd, longest, &r), "a name that is too long");
-	longest[64 + 19 + 255] = 0;
+	longest[64 + 27 + 255] = 0;
 	check(reads(fd, longest, &r) && strlen(r.name) == 255, "the longest name");
 }
 
