@@ -29,7 +29,7 @@ answers() {
 	paste -d ' ' "$work/calls" "$work/answers"
 }
 
-"$cavec" list | awk '{ print $1 }' >"$work/groups"
+"$cavec" list | awk '/^@/ { print $1 }' >"$work/groups"
 while read -r group; do numbers "$group"; done <"$work/groups" | sort -un >"$work/all"
 # The kernel asks no filter about these two (seccomp_uprobe_exception, kernel/seccomp.c), from 6.14 on.
 never_asked='^33[56] '
