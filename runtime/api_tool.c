@@ -125,7 +125,8 @@ static bool find_trace(struct cave_tool *t, struct refusal *r)
 		return true;
 	/* A process has one filter with a listener at the most (seccomp(2)), and the counting is done by one. */
 	if (t->run.plan->artefact.max_children)
-		return refuse(r, CAVE_FAILED, "a tool that may have processes cannot be traced");
+		return refuse(r, CAVE_FAILED,
+			      "a tool that may have processes cannot be traced; trace it with childProcess false");
 	if (!trace_make(&t->memory, t->spawn.trace, &t->run.plan->artefact, t->run.ruleset, &t->trace, r))
 		return false;
 	t->run.trace = t->trace;

@@ -171,8 +171,8 @@ expect_output "a terminal is read, and written to only within the limit" "0 Fals
 expect_output "where output is not limited it is the tool's" "0 True True" \
 	"$python" "$work/terminal.py" "$caverun" --workspace "$work/w" "$work/cpu.bpf" -- sh -c "$ways"
 
-# --- nothing is left: many at once, some of them killed
-for i in $(seq 40); do
+# --- nothing is left: many at once (AT_ONCE=200 by hand), some of them killed
+for i in $(seq "${AT_ONCE:-40}"); do
 	kind=root
 	case $((i % 4)) in
 	0) under memory "$python" -c "$fill" ;;

@@ -108,6 +108,20 @@ expect_output "python with threads" '[0, 1, 4]' \
 	'from concurrent.futures import ThreadPoolExecutor as T; print(list(T(3).map(lambda x: x * x, range(3))))'
 expect_status "another user" 0 timeout 20 "$bin/caverun" --trace --user nobody "$work/p.bpf" -- "$bin/cave-probe" thread
 
+# With processes of its own the filter's one listener counts them.
+for n in 0 2; do
+	compile "family$n" "$work/family$n.bpf" <<END
+profile family { childProcess { max-processes $n; execute "/bin/sh", "/bin/true" } }
+END
+done
+expect_code "a tool that may have processes is refused" 125 "trace it with childProcess false" \
+	timeout 20 "$bin/caverun" --trace "$work/family2.bpf" -- /bin/sh -c 'exec true'
+expect_status "control: not without --trace" 0 timeout 20 "$bin/caverun" "$work/family2.bpf" -- /bin/sh -c 'exec true'
+expect_status "one that may be replaced only is traced" 0 \
+	timeout 20 "$bin/caverun" --trace "$work/family0.bpf" -- /bin/sh -c 'exec true'
+run timeout 20 "$bin/caverun" --trace "$work/family0.bpf" -- /bin/sh -c 'cat; true'
+expect "and that it starts no other is said" -n "$(grep 'refused by policy: vfork' "$work/err")"
+
 # Nothing of it outlives the one who answers.
 "$bin/caverun" --trace "$work/p.bpf" -- "$bin/cave-probe" wait 600000 >"$work/out" 2>&1 &
 pid=$!
