@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#define LOOPBACK_DEVICE 1 /* LOOPBACK_IFINDEX, include/net/flow.h */
 #define RAW_FRAGMENT 0xff3fu /* IPv4 more-fragments and fragment offset */
 
 /* --- headers -------------------------------------------------------------- */
@@ -259,6 +260,35 @@ static void refuse_mapped(struct hook_gen *g, int16_t at)
 	asm_place(&g->s, native);
 }
 
+/*
+ * The sender may name the device of a datagram (IP_PKTINFO, IPV6_PKTINFO): what is for this host's loopback addresses
+ * would then leave the host, for whoever is at the other end of that link.  R1 is lost.
+ */
+static void keep_loopback4(struct hook_gen *g)
+{
+	asm_label known = asm_new_label(&g->s);
+
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(ifindex));
+	jump_if(g, BPF_JEQ, BPF_REG_1, LOOPBACK_DEVICE, known);
+	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 16);
+	jump_if(g, BPF_JEQ, BPF_REG_1, 127, g->deny);
+	asm_place(&g->s, known);
+}
+
+static void keep_loopback6(struct hook_gen *g)
+{
+	static const uint32_t raw[] = { 0, 0, 0, 0x01000000 }; /* ::1 */
+	asm_label known = asm_new_label(&g->s);
+
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(ifindex));
+	jump_if(g, BPF_JEQ, BPF_REG_1, LOOPBACK_DEVICE, known);
+	for (int w = 0; w < 4; w++) {
+		asm_load(&g->s, BPF_W, BPF_REG_1, BPF_REG_10, (int16_t)(REST + 4 * w));
+		jump_if(g, w < 3 ? BPF_JNE : BPF_JEQ, BPF_REG_1, raw[w], w < 3 ? known : g->deny);
+	}
+	asm_place(&g->s, known);
+}
+
 /* An IPv6 packet that leaves. */
 static void egress6(struct hook_gen *g)
 {
@@ -266,6 +296,7 @@ static void egress6(struct hook_gen *g)
 	bool tcp = uses(g, NET_TCP), udp = uses(g, NET_UDP);
 
 	load_bytes(g, HEADER_SIZE, REST, REST_SIZE);
+	keep_loopback6(g);
 	/* Any extension header, a routing header above all, stands here as a protocol of its own. */
 	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 6);
 	require_proto(g);
@@ -301,6 +332,7 @@ void gen_egress(struct hook_gen *g)
 	if (grants(&g->local, NET_TCP) || takes_guests(g))
 		take_strangers(g);
 	load_header(g, six);
+	keep_loopback4(g);
 	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
 	require_proto(g);
 	egress4(g);

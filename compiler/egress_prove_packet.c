@@ -2,6 +2,8 @@
 /* The proof of the egress programs: packets with every kind of header. */
 #include "compiler/egress_prover.h"
 
+#include "cave/names.h"
+
 #include <linux/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -172,9 +174,21 @@ static struct packet sample_packet(const struct prover *v, int proto, enum net_f
 	return p;
 }
 
+/* By a device that is not the loopback's; a loopback address is not reached by any other. */
+static void prove_device(struct prover *v, struct packet p)
+{
+	bool loopback = p.q.at.family == NET_V4 ? p.q.at.addr.lo >> 24 == 127 : !p.q.at.addr.hi && p.q.at.addr.lo == 1;
+
+	p.q.hook = CAVE_HOOK_EGRESS;
+	p.q.form = "by another device";
+	p.ctx.ifindex = CAVE_NAMES_DEVICE + 1;
+	ask_packet(v, &p.q, &p.ctx, &p.w, p.leave && !loopback);
+}
+
 void prove_packet(struct prover *v, struct packet p)
 {
 	ask_both(v, &p, NULL, true);
+	prove_device(v, p);
 	prove_truncated(v, p);
 	prove_next_headers(v, p);
 	prove_first_bytes(v, p);

@@ -19,6 +19,8 @@
 #include "compiler/egress_addr.h"
 #include "compiler/egress_walk.h"
 
+#include "cave/names.h"
+
 #define MAPPED ((walk_number)0xffff << 32) /* ::ffff:0:0 */
 #define TEREDO ((walk_number)0x20010000 << 96)
 #define TEREDO_LAST (TEREDO | ~(walk_number)0 >> 32)
@@ -458,6 +460,7 @@ static void lay_peer(struct prover *v, const struct shape *shape, struct walk_by
 		w = make_packet(NET_V4, IPPROTO_UDP, (struct net_addr){ 0, v->elsewhere.addr.lo ^ 1 }, 40000);
 		put_destination(&w, v->elsewhere.addr, 443);
 	}
+	c.ifindex = CAVE_NAMES_DEVICE;
 	walk_lay_constant(ctx, &c, sizeof c);
 	walk_lay(ctx + (four ? AT(__sk_buff, remote_ip4) : AT(__sk_buff, remote_ip6)), WALK_ADDRESS, four ? 4 : 16);
 	walk_lay(ctx + AT(__sk_buff, remote_port) + 2, WALK_PORT, 2);
@@ -488,6 +491,7 @@ static void lay_end(struct prover *v, const struct shape *shape, struct walk_byt
 
 	memset(&c, 0, sizeof c);
 	c.family = shape->mixed ? AF_INET : AF_INET6;
+	c.ifindex = CAVE_NAMES_DEVICE;
 	walk_lay_constant(ctx, &c, sizeof c);
 	lay_packet(packet, &w, packet_size);
 	walk_lay(packet + source + (arrives ? 0 : size), WALK_ADDRESS, (unsigned)size);
