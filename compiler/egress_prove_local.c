@@ -112,8 +112,8 @@ static void ask_own_end(struct prover *v, const struct segment *s, bool want)
 	want = want && !is_denied(v, s, (struct point){ .family = s->family, .addr = to.addr }, port);
 	put_peer(&ctx, s->peer, s->peer_port);
 	/* What the socket's family leaves out says nothing. */
-	ctx.local_ip4 = htonl((uint32_t)first_local(v->p, NET_V4).lo);
-	put_words(ctx.local_ip6, first_local(v->p, NET_V6));
+	ctx.local_ip4 = htonl((uint32_t)v->listened[NET_V4].lo);
+	put_words(ctx.local_ip6, v->listened[NET_V6]);
 	put_local(&ctx, s->local, s->port);
 	w.size -= s->cut;
 	ask_packet(v, &q, &ctx, &w, want);
@@ -332,6 +332,8 @@ void prove_local(struct prover *v)
 
 	if (!v->p->nlistens)
 		return;
+	for (int family = 0; family < NET_FAMILIES; family++)
+		v->listened[family] = first_local(v->p, (enum net_family)family);
 	prove_accepted(v);
 	list_local(v, &at, &ports);
 	for (size_t i = 0; i < at.n; i++) {

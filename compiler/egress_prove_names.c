@@ -25,6 +25,11 @@ struct names_prover {
 	const struct map_list *maps; /* of the programs */
 	struct addr_ranges not_public[NET_FAMILIES];
 	bool failed;
+	/* Of the name that is asked about, found once: */
+	const struct host_rule **granting;
+	size_t ngranting;
+	struct host_match *match;
+	size_t nmatches;
 };
 
 /* --- what the rules say --------------------------------------------------------------------------- */
@@ -108,42 +113,52 @@ static struct host_address to_host(enum net_family family, struct net_addr a)
 						(uint32_t)a.lo } };
 }
 
+/* What the rules and what the record say of a name, before an address and a port are asked about. */
+static void look_up(struct names_prover *v, const char *name)
+{
+	struct host_match match;
+	size_t cap = 0, n = is_denied(v->p, name) ? 0 : v->p->nhost_rules;
+
+	v->ngranting = v->nmatches = 0;
+	for (size_t i = 0; i < n; i++)
+		if (rule_grants(&v->p->host_rule[i], name))
+			v->granting[v->ngranting++] = &v->p->host_rule[i];
+	v->match = NULL;
+	if (hosts_denied(&v->record, name))
+		return;
+	for (size_t at = 0; hosts_match(&v->record, name, &at, &match);)
+		*ARENA_PUSH(v->a, v->match, v->nmatches, cap) = match;
+}
+
 /* True if the record grants an address of the name by the port. */
-static bool record_grants(const struct hosts *h, const char *name, enum net_family family, struct net_addr a,
-			  int proto, uint32_t port)
+static bool record_grants(const struct names_prover *v, enum net_family family, struct net_addr a, int proto,
+			  uint32_t port)
 {
 	const struct host_address address = to_host(family, a);
-	struct host_match match;
 	bool global;
 
-	if (hosts_denied(h, name))
-		return false;
-	for (size_t at = 0; hosts_match(h, name, &at, &match);)
-		if (hosts_in_place(h, match.place, &address, &global) && record_has_port(h, match.class, proto, port))
+	for (size_t i = 0; i < v->nmatches; i++)
+		if (hosts_in_place(&v->record, v->match[i].place, &address, &global) &&
+		    record_has_port(&v->record, v->match[i].class, proto, port))
 			return true;
 	return false;
 }
 
-static bool rules_grant(const struct names_prover *v, const char *name, enum net_family family, struct net_addr a,
-			int proto, uint32_t port)
+static bool rules_grant(const struct names_prover *v, enum net_family family, struct net_addr a, int proto,
+			uint32_t port)
 {
-	if (is_denied(v->p, name))
-		return false;
-	for (size_t i = 0; i < v->p->nhost_rules; i++) {
-		const struct host_rule *r = &v->p->host_rule[i];
-
-		if (rule_grants(r, name) && rule_takes(v, r, family, a) && rule_has_port(r, proto, port))
+	for (size_t i = 0; i < v->ngranting; i++)
+		if (rule_takes(v, v->granting[i], family, a) && rule_has_port(v->granting[i], proto, port))
 			return true;
-	}
 	return false;
 }
 
 static void compare(struct names_prover *v, const char *name, enum net_family family, struct net_addr a, int proto,
 		    uint32_t port)
 {
-	bool want = rules_grant(v, name, family, a, proto, port);
+	bool want = rules_grant(v, family, a, proto, port);
 
-	if (v->failed || record_grants(&v->record, name, family, a, proto, port) == want)
+	if (v->failed || record_grants(v, family, a, proto, port) == want)
 		return;
 	v->failed = true;
 	diag_note(v->d,
@@ -157,10 +172,10 @@ static void compare(struct names_prover *v, const char *name, enum net_family fa
 /* Around the ends of the ports of the rules that speak of the name, and of one port that none may have. */
 static void compare_ports(struct names_prover *v, const char *name, enum net_family family, struct net_addr a)
 {
-	for (size_t i = 0; i < v->p->nhost_rules; i++) {
-		const struct host_rule *r = &v->p->host_rule[i];
+	for (size_t i = 0; i < v->ngranting; i++) {
+		const struct host_rule *r = v->granting[i];
 
-		for (size_t k = 0; rule_grants(r, name) && k < r->nports; k++)
+		for (size_t k = 0; k < r->nports; k++)
 			for (int proto = 0; proto < NET_PROTOS; proto++)
 				for (int by = -1; by <= 1; by++) {
 					compare(v, name, family, a, proto, (uint16_t)(r->port[k].lo + by));
@@ -195,14 +210,15 @@ static void compare_name(struct names_prover *v, const char *name)
 		{ .family = NET_V6, .lo = { 0x0064ff9b00000000, 0x08080808 }, .hi = { 0xff02000000000000, 1 } },
 	};
 
+	look_up(v, name);
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		compare_around(v, name, &fixed[i]);
-	for (size_t i = 0; i < v->p->nhost_rules; i++) {
-		const struct host_rule *r = &v->p->host_rule[i];
+	for (size_t i = 0; i < v->ngranting; i++) {
+		const struct host_rule *r = v->granting[i];
 
-		for (size_t k = 0; rule_grants(r, name) && k < r->nwithin; k++)
+		for (size_t k = 0; k < r->nwithin; k++)
 			compare_around(v, name, &r->within[k]);
-		for (size_t k = 0; rule_grants(r, name) && k < r->nnot_at; k++)
+		for (size_t k = 0; k < r->nnot_at; k++)
 			compare_around(v, name, &r->not_at[k]);
 	}
 }
@@ -223,6 +239,7 @@ static void compare_pattern(struct names_prover *v, const char *name)
 
 static void prove_record(struct names_prover *v)
 {
+	v->granting = ARENA_ARRAY(v->a, v->p->nhost_rules + 1, const struct host_rule *);
 	for (size_t i = 0; i < v->p->nhost_rules && !v->failed; i++) {
 		const struct host_rule *r = &v->p->host_rule[i];
 

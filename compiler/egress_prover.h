@@ -57,6 +57,7 @@ struct prover {
 	struct ebpf_map *denials; /* that of what was refused; NULL */
 	bool granted[NET_PROTOS]; /* some destination of the protocol is allowed */
 	bool used[NET_PROTOS]; /* or peers may come in by it */
+	struct net_addr listened[NET_FAMILIES]; /* an address that is listened at */
 	struct sample sample[NET_PROTOS][NET_FAMILIES];
 	struct reference ref;
 	struct rule_list near, holding; /* of the address at hand */

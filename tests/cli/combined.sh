@@ -46,3 +46,7 @@ expect_code "the host's name servers beside a denied name" 1 cave_profile_contra
 stands 'allow tcp api.example.com port 443; deny 127.0.0.0/8'
 stands 'allow tcp api.example.com port 443; deny ::/0'
 stands 'allow tcp api.example.com port 443; listen { tcp, udp } any port any; deny 0.0.0.0/0'
+
+# As many names as a policy of that kind has: what is asked of each is not asked of all of them anew.
+printf 'profile p { network {\n%s\n} }\n' "$(seq -f 'allow tcp h%g.example.com port 443' 2000)" >"$work/p.cave"
+expect_status "2,000 names" 0 timeout 120 "$cavec" "$work/p.cave" -o "$work/p.bpf"
