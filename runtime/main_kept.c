@@ -62,6 +62,8 @@ enum cave_code main_kept(const struct options *o, int *status, struct cave_error
 		return cave_kept_list(show, NULL, error);
 	if (o->policy)
 		code = cave_policy_open(o->policy, &policy, error);
+	if (!code && policy && o->profile)
+		code = cave_policy_choose(policy, o->profile, error);
 	if (!code)
 		code = o->action == ACTION_PREPARE ? keep(o, policy, error) : forget(policy, status, error);
 	cave_policy_free(policy);

@@ -68,6 +68,21 @@ expect_code "another nested one does not" 125 cave_sandbox_policy_untrusted trus
 profile=
 expect_code "the outermost one does not" 125 cave_sandbox_policy_untrusted trusted
 
+# --- what is kept: each profile has its own
+compile kept "$work/kept.bpf" <<'END'
+profile around {
+    network { allow tcp 192.0.2.1 port 443-444 }
+    profile within { network { allow tcp 192.0.2.1 port 443 } }
+}
+END
+kept() { "$caverun" --list | grep -cF " $1 "; }
+expect_status "a nested profile is prepared" 0 "$caverun" --prepare --profile within "$work/kept.bpf"
+expect "it is kept, and not the one around it" "$(kept within) $(kept around)" = '1 0'
+expect_status "the one around it is forgotten" 0 "$caverun" --forget "$work/kept.bpf"
+expect "the nested one is still kept" "$(kept within)" = 1
+expect_status "the nested one is forgotten" 0 "$caverun" --forget --profile within "$work/kept.bpf"
+expect "it is gone" "$(kept within)" = 0
+
 # --- review
 expect_output "a profile with others in it, and its artefact" 'equal reach' "$cavec" diff "$work/outer.cave" "$work/outer.bpf"
 sed 's/files { read "\.\/data" }/files { read ".\/data"; write workspace }/' "$work/outer.cave" >"$work/more.cave"
