@@ -152,6 +152,12 @@ static bool action(struct options *o, const char *argument)
 	return true;
 }
 
+/* What says how a tool is started, and so nothing where none is. */
+static bool concerns_tool(const struct options *o)
+{
+	return o->script || o->workspace || o->chdir || o->user || o->record || o->trace || o->nkeep || o->nfolders;
+}
+
 /* Whether what is there goes with what is to be done; `rest` are the arguments after "--", if any. */
 static bool check(const struct options *o, char **rest, struct refusal *r)
 {
@@ -167,6 +173,10 @@ static bool check(const struct options *o, char **rest, struct refusal *r)
 			return usage(r, "the tool may not have the descriptor of --status-fd: --keep-fd ", o->status_fd);
 	if ((o->report || o->log) && o->action != ACTION_RUN)
 		return usage(r, "--report and --log go with a PROGRAM", "");
+	if (o->action != ACTION_RUN && !asks && concerns_tool(o))
+		return usage(r, "no PROGRAM is started here, and an option is about one", "");
+	if (o->profile && !asks && !o->policy)
+		return usage(r, "--profile goes with a POLICY", "");
 	if (o->action == ACTION_RUN)
 		return o->policy ? (rest && *rest && **rest) || usage(r, "no -- PROGRAM given", "") :
 				   usage(r, "no POLICY given", "");

@@ -83,6 +83,12 @@ expect "the nested one is still kept" "$(kept within)" = 1
 expect_status "the nested one is forgotten" 0 "$caverun" --forget --profile within "$work/kept.bpf"
 expect "it is gone" "$(kept within)" = 0
 
+for option in --trace '--workspace /tmp' '--user nobody' '--script /etc/hosts' '--record x'; do
+	# shellcheck disable=SC2086
+	expect_code "to prepare, $option is nothing" 125 cave_sandbox_failed "$caverun" --prepare $option "$work/kept.bpf"
+done
+expect_code "to list, a profile is nothing" 125 cave_sandbox_failed "$caverun" --list --profile within
+
 # --- review
 expect_output "a profile with others in it, and its artefact" 'equal reach' "$cavec" diff "$work/outer.cave" "$work/outer.bpf"
 sed 's/files { read "\.\/data" }/files { read ".\/data"; write workspace }/' "$work/outer.cave" >"$work/more.cave"
