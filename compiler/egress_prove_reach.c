@@ -13,7 +13,7 @@
 #include <linux/in.h>
 #include <sys/socket.h>
 
-enum { FULL_CROSS = 512, MANY_OPERANDS = 16, MANY_OPERANDS_BESIDE_NAMES = 2048 };
+enum { FULL_CROSS = 512, MANY_OPERANDS = 2048, MANY_OPERANDS_BESIDE_NAMES = 2048 };
 
 /* --- one destination ------------------------------------------------------ */
 
