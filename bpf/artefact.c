@@ -452,6 +452,8 @@ static bool rights_agree(unsigned flags)
 
 	if (flags & CAVE_FILE_FOLDER && !(flags & CAVE_FILE_EXECUTE))
 		return false;
+	if (flags & CAVE_FILE_ONLY_WRITE && !(flags & CAVE_FILE_DENY))
+		return false;
 	if (flags & CAVE_FILE_DENY)
 		return !(flags & (all | CAVE_FILE_SYSTEM | CAVE_FILE_SHM));
 	return flags & CAVE_FILE_READ && (!(flags & CAVE_FILE_SHM) || (flags & all) == (CAVE_FILE_READ | CAVE_FILE_WRITE));
@@ -478,7 +480,8 @@ static bool check_file(const struct artefact_record *r, size_t at, struct tally 
 		       struct artefact_error *error)
 {
 	const unsigned known = CAVE_FILE_READ | CAVE_FILE_WRITE | CAVE_FILE_OPTIONAL | CAVE_FILE_SYSTEM |
-			       CAVE_FILE_EXECUTE | CAVE_FILE_DENY | CAVE_FILE_FOLDER | CAVE_FILE_BASES;
+			       CAVE_FILE_EXECUTE | CAVE_FILE_DENY | CAVE_FILE_FOLDER | CAVE_FILE_ONLY_WRITE |
+			       CAVE_FILE_BASES;
 	const unsigned base = r->flags & CAVE_FILE_BASES;
 
 	if (++t->files > ARTEFACT_FILES_MAX)

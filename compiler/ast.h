@@ -43,7 +43,7 @@ enum node_kind {
 	N_WITHIN, /* kids: operands */
 	N_ENV_PASS, /* kids: words */
 	N_ENV_SET, /* text: name; kid: word or string */
-	N_FILE_RULE, /* text: read, write, execute, deny, shm; kids: operands */
+	N_FILE_RULE, /* text: read, write, execute, deny, deny write, shm; kids: operands */
 	N_BASE, /* text: the word */
 	N_SETTING, /* text: name; kids: operands */
 	N_SYS_RULE, /* text: allow, deny; kids: N_SYS_ITEM, then N_WITH, N_LOGGED */

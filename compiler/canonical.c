@@ -311,7 +311,8 @@ static void put_file(struct buffer *b, const struct file_rule *f)
 		if (!(f->flags & rights[i].flag) ||
 		    (rights[i].flag == CAVE_FILE_READ && f->flags & (CAVE_FILE_WRITE | CAVE_FILE_EXECUTE)))
 			continue;
-		buffer_printf(b, "        %s %s%s\n", rights[i].verb, f->flags & CAVE_FILE_OPTIONAL ? "optional " : "",
+		buffer_printf(b, "        %s%s %s%s\n", rights[i].verb, f->flags & CAVE_FILE_ONLY_WRITE ? " write" : "",
+			      f->flags & CAVE_FILE_OPTIONAL ? "optional " : "",
 			      path_spelling(b->arena, f->path, f->flags));
 	}
 }

@@ -69,6 +69,14 @@ static void add_rule(struct reach *r, const struct part *part, const char *path,
 	r->beneath |= whole & PERMISSIONS;
 }
 
+static void take_away(struct reach *r, unsigned denial)
+{
+	unsigned stays = denial & CAVE_FILE_ONLY_WRITE ? CAVE_FILE_READ | CAVE_FILE_EXECUTE : 0;
+
+	r->here &= stays;
+	r->beneath &= stays;
+}
+
 static struct reach reach_of(const struct policy *p, const struct part *part)
 {
 	struct reach r = { 0, 0 };
@@ -80,7 +88,7 @@ static struct reach reach_of(const struct policy *p, const struct part *part)
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->file[i].flags & CAVE_FILE_DENY && same_place(part, p->file[i].flags) &&
 		    beneath(part->path, p->file[i].path))
-			r = (struct reach){ 0, 0 };
+			take_away(&r, p->file[i].flags);
 	return r;
 }
 

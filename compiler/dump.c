@@ -76,7 +76,7 @@ static const struct {
 static const char *file_verb(unsigned flags)
 {
 	if (flags & CAVE_FILE_DENY)
-		return "deny";
+		return flags & CAVE_FILE_ONLY_WRITE ? "deny write" : "deny";
 	if (flags & CAVE_FILE_WRITE)
 		return flags & CAVE_FILE_EXECUTE ? "write, execute" : "write";
 	return flags & CAVE_FILE_EXECUTE ? "execute" : "read";

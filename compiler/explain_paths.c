@@ -44,8 +44,13 @@ static const struct file_rule *covering(const struct policy *p, const struct que
 
 static const struct file_rule *denying(const struct policy *p, struct question q)
 {
+	bool whole = q.right != CAVE_FILE_WRITE;
+
 	q.right = CAVE_FILE_DENY;
-	return covering(p, &q);
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (covers(&q, p->file[i].path, p->file[i].flags) && !(whole && p->file[i].flags & CAVE_FILE_ONLY_WRITE))
+			return &p->file[i];
+	return NULL;
 }
 
 static bool in_system(const struct policy *p, const struct question *q)
@@ -67,7 +72,15 @@ static bool below_folder(const struct explanation *x, const struct question *q, 
 	return true;
 }
 
-static struct question question_of(const char *path, unsigned right)
+static bool grants_shm(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nfiles; i++)
+		if (p->file[i].flags & CAVE_FILE_SHM)
+			return true;
+	return false;
+}
+
+static struct question question_of(const struct policy *p, const char *path, unsigned right)
 {
 	static const struct {
 		const char *name;
@@ -79,6 +92,9 @@ static struct question question_of(const char *path, unsigned right)
 		{ "shm", CAVE_FILE_SHM },
 	};
 
+	/* A private one is found where the host's is. */
+	if (is_at_or_beneath(path, "/dev/shm") && grants_shm(p))
+		return (struct question){ CAVE_FILE_SHM, "", right };
 	if (*path == '/')
 		return (struct question){ 0, path, right };
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -106,7 +122,7 @@ static bool explain_path(struct explanation *x, const char *verb, unsigned right
 		return false;
 	}
 	what = arena_printf(x->arena, "%s %s%s", verb, slot ? "folder " : "", word[n - 1]);
-	q = slot ? (struct question){ CAVE_FILE_SLOT, word[1], right } : question_of(word[0], right);
+	q = slot ? (struct question){ CAVE_FILE_SLOT, word[1], right } : question_of(p, word[0], right);
 	rule = covering(p, &q);
 	denial = denying(p, q);
 	if (below_folder(x, &q, &relative)) {

@@ -2,7 +2,8 @@
 /*
  * A path is allowed if a record grants it, or a folder that it lies in, and no denial has it or a part of it.  It is
  * denied if no record grants anything of it: neither itself, nor a folder that it lies in, nor what lies in it; or if a
- * denial has it.  Paths are compared as text: where links lead is the host's affair, and the runtime's.
+ * denial has it.  A denial of writing says nothing of the other rights.  Paths are compared as text: where links lead
+ * is the host's affair, and the runtime's.
  */
 #include "compiler/grants_expect.h"
 
@@ -19,10 +20,18 @@ struct verdict {
 	const char *denial; /* one that denies a part of it */
 };
 
+/* A private /dev/shm is found where the host's is. */
+static struct file_path path_of(struct arena *arena, const struct artefact_record *record)
+{
+	if (record->flags & CAVE_FILE_SHM)
+		return (struct file_path){ "/dev/shm", 0 };
+	return (struct file_path){ arena_strndup(arena, record->payload, record->length), record->flags };
+}
+
 static void judge_record(struct arena *arena, const struct artefact_record *record, const struct file_path *asked,
 			 unsigned right, struct verdict *v)
 {
-	struct file_path of = { arena_strndup(arena, record->payload, record->length), record->flags };
+	struct file_path of = path_of(arena, record);
 	bool above = path_below(asked, &of), inside = path_below(&of, asked);
 	bool file = right == CAVE_FILE_EXECUTE && !(of.flags & CAVE_FILE_FOLDER) && !path_is_place(of.path, of.flags);
 	const char *spelling;
@@ -30,7 +39,8 @@ static void judge_record(struct arena *arena, const struct artefact_record *reco
 	/* What may be executed and has no final slash is a file, with nothing below. */
 	if (file && !(record->flags & CAVE_FILE_DENY))
 		above = above && inside;
-	if ((!above && !inside) || (!(record->flags & CAVE_FILE_DENY) && !(record->flags & right)))
+	if ((!above && !inside) || (!(record->flags & CAVE_FILE_DENY) && !(record->flags & right)) ||
+	    (record->flags & CAVE_FILE_ONLY_WRITE && right != CAVE_FILE_WRITE))
 		return;
 	spelling = path_spelling(arena, of.path, of.flags);
 	if (!(record->flags & CAVE_FILE_DENY)) {

@@ -65,8 +65,8 @@ static const struct place hooks[] = {
 	{ 0, "/etc" }, { 0, "/usr" }, { 0, "/opt" }, { 0, "/boot" }, { 0, "/var/spool/cron" }, { 0, "/root" },
 	{ CAVE_FILE_HOME, ".bashrc" }, { CAVE_FILE_HOME, ".profile" }, { CAVE_FILE_HOME, ".ssh" },
 	{ CAVE_FILE_HOME, ".config" }, { CAVE_FILE_HOME, ".gitconfig" }, { CAVE_FILE_HOME, ".local/bin" },
-	{ CAVE_FILE_WORKSPACE, ".git" },
-	{ CAVE_FILE_RELATIVE, ".git" },
+	{ CAVE_FILE_WORKSPACE, ".git/hooks" }, { CAVE_FILE_WORKSPACE, ".git/config" },
+	{ CAVE_FILE_RELATIVE, ".git/hooks" }, { CAVE_FILE_RELATIVE, ".git/config" },
 };
 static const struct place secrets[] = {
 	{ 0, "/etc/shadow" }, { 0, "/etc/gshadow" }, { 0, "/etc/ssh" }, { 0, "/root" }, { 0, "/etc/kubernetes" },
@@ -94,27 +94,29 @@ static bool below(const char *path, const char *top)
 	return is_place(top) || (strncmp(path, top, n) == 0 && (path[n] == '\0' || path[n] == '/'));
 }
 
-/* The grant covers the place, or lies in it. */
-static const struct place *touches(const struct file_rule *f, const struct place *place, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if ((f->flags & CAVE_FILE_BASES) == place[i].base &&
-		    (below(place[i].path, f->path) || below(f->path, place[i].path)))
-			return &place[i];
-	return NULL;
-}
-
-/* A denial takes the place away. */
-static bool is_denied(const struct policy *p, const struct place *place)
+/* A denial takes the place, or the right to write it, away. */
+static bool is_denied(const struct policy *p, const struct place *place, unsigned right)
 {
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->file[i].flags & CAVE_FILE_DENY && (p->file[i].flags & CAVE_FILE_BASES) == place->base &&
+		    (right == CAVE_FILE_WRITE || !(p->file[i].flags & CAVE_FILE_ONLY_WRITE)) &&
 		    below(place->path, p->file[i].path))
 			return true;
 	return false;
 }
 
-#define TOUCHES(f, list) touches(f, list, sizeof(list) / sizeof *(list))
+/* The first place that the grant covers or lies in, and that no denial takes away; NULL if there is none. */
+static const struct place *touches(const struct policy *p, const struct file_rule *f, unsigned right,
+				   const struct place *place, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((f->flags & CAVE_FILE_BASES) == place[i].base &&
+		    (below(place[i].path, f->path) || below(f->path, place[i].path)) && !is_denied(p, &place[i], right))
+			return &place[i];
+	return NULL;
+}
+
+#define TOUCHES(l, f, right, list) touches(&(l)->compile->policy, f, right, list, sizeof(list) / sizeof *(list))
 
 static const char *spelled(struct lint *l, const char *path, unsigned flags)
 {
@@ -123,14 +125,14 @@ static const char *spelled(struct lint *l, const char *path, unsigned flags)
 
 static void check_hooks(struct lint *l, const struct file_rule *f)
 {
-	const struct place *place = TOUCHES(f, hooks);
+	const struct place *place = TOUCHES(l, f, CAVE_FILE_WRITE, hooks);
 	struct finding *finding;
 
-	if (!place || is_denied(&l->compile->policy, place))
+	if (!place)
 		return;
 	finding = lint_add(l, 150, f->at, "this write grant covers %s, which runs or configures what is outside",
 			   spelled(l, place->path, place->base));
-	finding->instead = arena_printf(l->arena, "a narrower folder, or besides: deny %s",
+	finding->instead = arena_printf(l->arena, "a narrower folder, or besides: deny write %s",
 					spelled(l, place->path, place->base));
 	/* A workspace need not be a repository. */
 	if (place->base == CAVE_FILE_WORKSPACE && is_place(f->path))
@@ -139,18 +141,18 @@ static void check_hooks(struct lint *l, const struct file_rule *f)
 
 static void check_secrets(struct lint *l, const struct file_rule *f)
 {
-	const struct place *place = TOUCHES(f, secrets);
+	const struct place *place = TOUCHES(l, f, CAVE_FILE_READ, secrets);
 
-	if (place && !is_denied(&l->compile->policy, place))
+	if (place)
 		lint_add(l, 152, f->at, "this grant has %s in it", spelled(l, place->path, place->base))->instead =
 			"the one file that the tool needs, or credentialEnv";
 }
 
 static void check_sockets(struct lint *l, const struct file_rule *f)
 {
-	const struct place *place = TOUCHES(f, sockets);
+	const struct place *place = TOUCHES(l, f, CAVE_FILE_READ, sockets);
 
-	if (place && !is_denied(&l->compile->policy, place))
+	if (place)
 		lint_add(l, 160, f->at, "this grant has the socket, or the sockets of, %s in it", place->path)->instead =
 			"remove it: a sandbox with such a socket is none";
 }
@@ -187,6 +189,8 @@ static const char *const interpreters[] = {
 
 static bool writable(const struct policy *p, const struct file_rule *f)
 {
+	if (is_denied(p, &(struct place){ f->flags & CAVE_FILE_BASES, f->path }, CAVE_FILE_WRITE))
+		return false;
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->file[i].flags & CAVE_FILE_WRITE &&
 		    (p->file[i].flags & CAVE_FILE_BASES) == (f->flags & CAVE_FILE_BASES) &&

@@ -94,7 +94,7 @@ static void tell(struct compile *c, const struct lsp_document *d, const struct p
 		if (explain_statement(c, s->at, to))
 			return;
 		if (s->kind == N_NET_RULE || s->kind == N_FILE_RULE || s->kind == N_SYS_RULE)
-			fputs(strcmp(s->text, "deny") == 0 ? "A denial wins over every line that grants the same.\n" :
+			fputs(strncmp(s->text, "deny", 4) == 0 ? "A denial wins over every line that grants the same.\n" :
 							     "This line is counted together with others.\n",
 			      to);
 	}

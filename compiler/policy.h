@@ -89,10 +89,11 @@ struct env_entry {
 };
 
 /*
- * What may be done with a file, or with a folder and all below it; or, with CAVE_FILE_DENY, that nothing may be.  There
- * is one rule per path, base and DENY.  The flags are those of the manifest's record: READ, WRITE and EXECUTE say what
- * may be done (the latter two with READ), one of CAVE_FILE_BASES or none where the path begins, OPTIONAL that it may be
- * missing, FOLDER that what may be executed is a folder.  compiler/paths.h compares and spells them.
+ * What may be done with a file, or with a folder and all below it; or, with CAVE_FILE_DENY, that nothing may be, or
+ * with ONLY_WRITE that nothing may be changed.  There is one rule per path, base and DENY.  The flags are those of the
+ * manifest's record: READ, WRITE and EXECUTE say what may be done (the latter two with READ), one of CAVE_FILE_BASES or
+ * none where the path begins, OPTIONAL that it may be missing, FOLDER that what may be executed is a folder.
+ * compiler/paths.h compares and spells them.
  */
 struct file_rule {
 	const char *path; /* of a folder slot with the slot's name in front */

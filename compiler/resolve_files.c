@@ -23,6 +23,7 @@ static const struct {
 	{ "write", CAVE_FILE_READ | CAVE_FILE_WRITE },
 	{ "execute", CAVE_FILE_READ | CAVE_FILE_EXECUTE },
 	{ "deny", CAVE_FILE_DENY },
+	{ "deny write", CAVE_FILE_DENY | CAVE_FILE_ONLY_WRITE },
 	{ "shm", CAVE_FILE_SHM | CAVE_FILE_READ | CAVE_FILE_WRITE },
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
@@ -58,7 +59,7 @@ static bool check_write(struct resolver *r, const struct file_path *p, struct sp
 }
 
 /* What cannot be denied exactly, whatever is there when the tool starts. */
-static bool check_denial(struct resolver *r, const struct file_path *p, struct span at)
+static bool check_denial(struct resolver *r, const struct file_path *p, unsigned flags, struct span at)
 {
 	struct diag *e;
 
@@ -69,7 +70,8 @@ static bool check_denial(struct resolver *r, const struct file_path *p, struct s
 	}
 	if (path_is_place(p->path, p->flags)) {
 		e = diag_error(r->diags, CAVE_CONTRADICTION, at, "this denies a whole place, which nothing else names");
-		diag_note(r->diags, e, nowhere, "grant nothing of it");
+		diag_note(r->diags, e, nowhere,
+			  flags & CAVE_FILE_ONLY_WRITE ? "grant reading of it only" : "grant nothing of it");
 		return false;
 	}
 	return true;
@@ -85,7 +87,7 @@ static void resolve_operand(struct resolver *r, const struct node *n, unsigned f
 		return;
 	}
 	if (!path_resolve(r, n, &p) || (flags & CAVE_FILE_WRITE && !check_write(r, &p, n->at)) ||
-	    (flags & CAVE_FILE_DENY && !check_denial(r, &p, n->at)))
+	    (flags & CAVE_FILE_DENY && !check_denial(r, &p, flags, n->at)))
 		return;
 	if (!(flags & CAVE_FILE_EXECUTE))
 		p.flags &= ~(unsigned)CAVE_FILE_FOLDER;
@@ -158,12 +160,14 @@ static struct file_path path_of_rule(const struct file_rule *f)
 	return (struct file_path){ f->path, f->flags };
 }
 
-/* Two lines about one path: all that either grants; it may be missing only if both say so. */
+/*
+ * Two lines about one path: all that either grants or denies; it may be missing, or read, only if both say so.
+ */
 static void merge(struct file_rule *to, const struct file_rule *from)
 {
-	unsigned optional = to->flags & from->flags & CAVE_FILE_OPTIONAL;
+	const unsigned agreed = CAVE_FILE_OPTIONAL | CAVE_FILE_ONLY_WRITE;
 
-	to->flags = ((to->flags | from->flags) & ~(unsigned)CAVE_FILE_OPTIONAL) | optional;
+	to->flags = ((to->flags | from->flags) & ~agreed) | (to->flags & from->flags & agreed);
 	if (to->set && !from->set) {
 		to->set = NULL;
 		to->at = from->at;
@@ -174,11 +178,14 @@ static void merge(struct file_rule *to, const struct file_rule *from)
 static void check_denied(struct resolver *r, const struct file_rule *grant, const struct file_rule *denial)
 {
 	struct file_path p = path_of_rule(grant), d = path_of_rule(denial);
+	bool only_write = denial->flags & CAVE_FILE_ONLY_WRITE;
 
-	if (grant->set || !path_below(&p, &d))
+	if (grant->set || !path_below(&p, &d) || (only_write && !(grant->flags & CAVE_FILE_WRITE)))
 		return;
 	diag_note(r->diags,
-		  diag_error(r->diags, CAVE_CONTRADICTION, grant->at, "nothing of this grant is left: it is denied"),
+		  diag_error(r->diags, CAVE_CONTRADICTION, grant->at,
+			     only_write ? "nothing of this grant may be written: it is denied" :
+					  "nothing of this grant is left: it is denied"),
 		  denial->at, "it is denied here");
 }
 

@@ -230,12 +230,14 @@ file_statement:
   %empty { $$ = NULL; }
 | error { $$ = NULL; }
 | file_verb file_operands { $$ = named(p, N_FILE_RULE, @$, @1, $1, $2.first); }
+| DENY file_operands { $$ = named(p, N_FILE_RULE, @$, @1, $1, $2.first); }
+| DENY WRITE file_operands { $$ = named(p, N_FILE_RULE, @$, span_join(@1, @2), "deny write", $3.first); }
 | SHM { $$ = named(p, N_FILE_RULE, @$, @1, $1, NULL); }
 | BASE any_word { $$ = named(p, N_BASE, @$, @2, $2, NULL); }
 | USE sets { $$ = named(p, N_USE, @$, @1, NULL, $2.first); }
 | file_stranger junk { $$ = named(p, N_STRANGER, @$, @1, $1, NULL); }
 
-file_verb: READ | WRITE | EXECUTE | DENY
+file_verb: READ | WRITE | EXECUTE
 
 file_operands:
   file_operand { $$ = append(none, $1); }

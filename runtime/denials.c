@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the policy denies inside of what it grants.  Landlock knows no denials: a grant that lies in a denial is left
- * out, and a denial that lies in a grant is covered, in the private mounts, by something that cannot be opened.  What
- * cannot be kept exactly is refused:
+ * out, and a denial that lies in a grant is covered, in the private mounts, by something that cannot be opened; or, if
+ * only writing is denied, and in a write grant, by itself on a mount that is read-only.  What cannot be kept exactly is
+ * refused:
  *
  * - a path that leads through a link, which whoever may write there could point elsewhere;
  * - one that is missing where the tool may write, who could make it (in a fresh folder it is made beforehand);
@@ -25,7 +26,7 @@ struct denial {
 	const char *shown;
 	const char *path; /* canonical, or what it would be: nothing on the way is a link */
 	const struct workspace *base; /* the folder by name that it begins at, or NULL */
-	bool optional, exists;
+	bool optional, only_write, exists;
 	struct covered covered; /* what exists of it; no place while `exists` is false */
 	struct stat st;
 };
@@ -63,6 +64,12 @@ static bool look(struct preparation *p, struct denial *d)
 	bool ok = true;
 
 	d->exists = fd >= 0;
+	/* One at the very end is opened itself. */
+	if (fd >= 0 && !fstat(fd, &d->st) && S_ISLNK(d->st.st_mode)) {
+		memory_close(p->memory, fd);
+		fd = -1;
+		error = ELOOP;
+	}
 	if (fd < 0 && error != ENOENT && error != ENOTDIR)
 		return refuse_errno(p->refusal, CAVE_FAILED, error,
 				    error == ELOOP ? "the denial %s leads through a link: deny what it leads to" :
@@ -90,6 +97,7 @@ static bool add_denial(struct preparation *p, const struct artefact_record *reco
 
 	d->shown = grant_shown(p, &g);
 	d->optional = record->flags & CAVE_FILE_OPTIONAL;
+	d->only_write = record->flags & CAVE_FILE_ONLY_WRITE;
 	d->base = folders_base(p->request->folders, g.path, g.flags);
 	if (d->base)
 		folder = d->base->path;
@@ -125,7 +133,17 @@ static bool denies(struct preparation *p, const struct denial *d, const char *pa
 	return path_within(path, d->path) || (d->exists && place_covered(&p->mounts, place, &d->covered));
 }
 
-bool judge_denied(struct preparation *p, const struct grant *g, bool *denied)
+/* Writing it is denied: what the profile asks for by name is refused, the rest is left of what it does not. */
+static bool judge_only_write(struct preparation *p, struct grant *g)
+{
+	if (!(g->flags & (CAVE_FILE_OPTIONAL | CAVE_FILE_SYSTEM)))
+		return refuse(p->refusal, CAVE_FAILED, "nothing may be written of the grant %s: the policy denies it",
+			      grant_shown(p, g));
+	g->flags &= ~(unsigned)CAVE_FILE_WRITE;
+	return true;
+}
+
+bool judge_denied(struct preparation *p, struct grant *g, bool *denied)
 {
 	const char *path = p->ndenials ? path_of(p->memory, g->fd) : NULL;
 	struct place place;
@@ -135,8 +153,15 @@ bool judge_denied(struct preparation *p, const struct grant *g, bool *denied)
 		return true;
 	if (!path || !read_mounts(p) || !place_of(p->memory, &p->mounts, g->fd, path, &place))
 		return refuse(p->refusal, CAVE_FAILED, "the grant %s has no path that can be known", grant_shown(p, g));
-	for (size_t i = 0; i < p->ndenials && !*denied; i++)
-		*denied = denies(p, &p->denial[i], path, &place);
+	for (size_t i = 0; i < p->ndenials && !*denied; i++) {
+		const struct denial *d = &p->denial[i];
+
+		if ((d->only_write && !(g->flags & CAVE_FILE_WRITE)) || !denies(p, d, path, &place))
+			continue;
+		*denied = !d->only_write;
+		if (d->only_write && !judge_only_write(p, g))
+			return false;
+	}
 	if (!*denied) {
 		p->granted[p->ngranted++] = path;
 		return true;
@@ -156,12 +181,17 @@ static bool is_granted(const struct preparation *p, const char *path)
 	return false;
 }
 
-/* Granted itself, or a folder around something that is. */
-static bool touches_grant(const struct preparation *p, const char *path)
+/* Granted itself, or a folder around something that is: for writing, where nothing else is denied. */
+static bool touches_grant(const struct preparation *p, const struct denial *d, const char *path)
 {
-	for (size_t i = 0; i < p->ngranted; i++)
-		if (path_within(path, p->granted[i]) || path_within(p->granted[i], path))
+	size_t n = d->only_write ? p->nwritable : p->ngranted;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *granted = d->only_write ? p->writable[i].path : p->granted[i];
+
+		if (path_within(path, granted) || path_within(granted, path))
 			return true;
+	}
 	return false;
 }
 
@@ -242,11 +272,13 @@ static bool settle_missing(struct preparation *p, struct denial *d)
 				      "the denial %s is missing where the tool may write: it could make it", d->shown);
 	if (!is_granted(p, d->path))
 		return true;
-	if (d->optional) {
+	if (!d->optional)
+		return refuse(p->refusal, CAVE_FAILED, "the denial %s is missing; if it may be, write: deny%s optional",
+			      d->shown, d->only_write ? " write" : "");
+	/* What nobody may write may come. */
+	if (!d->only_write)
 		p->files->absent[p->files->nabsent++] = d->path;
-		return true;
-	}
-	return refuse(p->refusal, CAVE_FAILED, "the denial %s is missing; if it may be, write: deny optional", d->shown);
+	return true;
 }
 
 /* --- what is there -------------------------------------------------------------------------------- */
@@ -269,7 +301,7 @@ static bool check_place(struct preparation *p, const struct denial *d, const str
 	for (size_t i = 0; i < p->mounts.n; i++) {
 		const char *path = seen_by(p, place, &p->mounts.mount[i]);
 
-		if (path && !path_within(path, d->path) && touches_grant(p, path))
+		if (path && !path_within(path, d->path) && touches_grant(p, d, path))
 			return refuse(p->refusal, CAVE_FAILED,
 				      "the denied %s is granted by another mount, as %s", d->shown, path);
 	}
@@ -311,13 +343,15 @@ static bool pin_folders(struct preparation *p, const struct denial *d)
 	return true;
 }
 
-/* One within another is covered with it; the first of two that are the same. */
+/* One within another is covered with it, if that denies no less; the first of two that are the same. */
 static bool is_inner(const struct preparation *p, const struct denial *d)
 {
 	for (size_t i = 0; i < p->ndenials; i++) {
 		const struct denial *other = &p->denial[i];
+		bool same = !strcmp(d->path, other->path) && d->only_write == other->only_write;
 
-		if (other != d && path_within(d->path, other->path) && (strcmp(d->path, other->path) || other < d))
+		if (other != d && path_within(d->path, other->path) && (d->only_write || !other->only_write) &&
+		    (!same || other < d))
 			return true;
 	}
 	return false;
@@ -333,12 +367,16 @@ static bool settle_one(struct preparation *p, struct denial *d)
 		return false;
 	if (!d->exists)
 		return true;
-	if (!touches_grant(p, d->path))
+	if (!touches_grant(p, d, d->path))
 		return check_place(p, d, &d->covered.place);
+	/* A device or a pipe is written through a read-only mount as well. */
+	if (d->only_write && !S_ISDIR(d->st.st_mode) && !S_ISREG(d->st.st_mode))
+		return refuse(p->refusal, CAVE_FAILED,
+			      "the denial of writing %s is about neither a regular file nor a folder: deny it whole", d->shown);
 	if (!check_names(p, d) || !pin_folders(p, d))
 		return false;
-	f->denied[f->ndenied++] =
-		(struct denied){ d->path, d->st.st_dev, d->st.st_ino, S_ISDIR(d->st.st_mode) };
+	f->denied[f->ndenied++] = (struct denied){ d->path, d->st.st_dev, d->st.st_ino, S_ISDIR(d->st.st_mode),
+						   d->only_write };
 	return true;
 }
 
@@ -364,9 +402,10 @@ bool settle_denials(struct preparation *p)
 	if (!p->ndenials)
 		return true;
 	make_room(p);
-	for (size_t i = 0; i < p->ndenials; i++)
-		if (!settle_one(p, &p->denial[i]))
-			return false;
+	for (int only_write = 1; only_write >= 0; only_write--)
+		for (size_t i = 0; i < p->ndenials; i++)
+			if (p->denial[i].only_write == only_write && !settle_one(p, &p->denial[i]))
+				return false;
 	if (p->files->nwritable > ARTEFACT_FILES_MAX)
 		return refuse(p->refusal, CAVE_FAILED, "more than %d folders are mounted for write grants and denials",
 			      ARTEFACT_FILES_MAX);

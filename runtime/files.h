@@ -32,12 +32,12 @@ struct own_path {
 	bool optional;
 };
 
-/* What is covered in the private mounts, so that it cannot be opened. */
+/* What is covered in the private mounts: so that it cannot be opened, or by itself, read-only. */
 struct denied {
 	const char *path; /* canonical */
 	dev_t dev;
 	ino_t ino;
-	bool folder;
+	bool folder, only_write;
 };
 
 enum { FILES_OF_PROGRAM = PROGRAM_SCRIPTS_MAX + 3 }; /* itself, its loader, the scripts before it, --script */
@@ -50,7 +50,7 @@ struct files {
 	size_t nwritable;
 	struct own_path *own;
 	size_t nown;
-	struct denied *denied;
+	struct denied *denied; /* what is read-only before what cannot be opened, which may lie in it */
 	size_t ndenied;
 	const char **absent; /* denied within a grant, and not there: must not be at the start either */
 	size_t nabsent;

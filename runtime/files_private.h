@@ -82,8 +82,11 @@ struct writable *enclosing(struct files *f, const char *path);
 /* Where the denials lead; before all grants. */
 bool find_denials(struct preparation *p);
 
-/* *denied: nothing of the grant is left, and it may be missing.  One that may not is refused. */
-bool judge_denied(struct preparation *p, const struct grant *g, bool *denied);
+/*
+ * *denied: nothing of the grant is left, and it may be missing.  One that may not is refused.  Of a grant whose writing
+ * is denied the rest is left.
+ */
+bool judge_denied(struct preparation *p, struct grant *g, bool *denied);
 
 /* What is to be covered, and what cannot be kept; after everything else. */
 bool settle_denials(struct preparation *p);

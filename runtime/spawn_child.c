@@ -253,6 +253,27 @@ static long cover_of_file(void)
 	return error ? error : fd;
 }
 
+/* What is at `fd` itself, and what is mounted in it, but read-only. */
+static long cover_of_itself(int at)
+{
+	long error, fd = SYS3(SYS_open_tree, at, "",
+			      K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC | K_AT_RECURSIVE | AT_EMPTY_PATH);
+
+	if (fd < 0)
+		return fd;
+	error = set_attributes(fd, "", AT_EMPTY_PATH, K_MOUNT_ATTR_RDONLY);
+	if (error)
+		SYS2(SYS_close, fd, 0);
+	return error ? error : fd;
+}
+
+static long cover_of(const struct denied *d, int at)
+{
+	if (d->only_write)
+		return cover_of_itself(at);
+	return d->folder ? cover_of_folder() : cover_of_file();
+}
+
 static long cover_one(const struct denied *d)
 {
 	struct k_open_how how = { .flags = O_PATH | O_CLOEXEC | O_NOFOLLOW, .resolve = K_RESOLVE_NO_SYMLINKS };
@@ -260,7 +281,7 @@ static long cover_one(const struct denied *d)
 
 	if (fd < 0)
 		return fd;
-	cover = d->folder ? cover_of_folder() : cover_of_file();
+	cover = cover_of(d, (int)fd);
 	error = cover < 0 ? cover : same_file(fd, d->dev, d->ino);
 	if (!error)
 		error = SYS5(SYS_move_mount, cover, "", fd, "",

@@ -103,6 +103,7 @@ enum {
 	CAVE_FILE_SHM = 1u << 10, /* a private /dev/shm; the path is "" */
 	CAVE_FILE_SLOT = 1u << 11, /* to a folder that the host names at the start; the path begins with its name */
 	CAVE_FILE_FOLDER = 1u << 12, /* of EXECUTE: the path must lead to a folder, and means all that is in it */
+	CAVE_FILE_ONLY_WRITE = 1u << 13, /* of DENY: nothing of it may be changed; what else is granted of it stays */
 };
 
 /* Where a path begins; none of them: it is absolute. */

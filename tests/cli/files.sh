@@ -41,6 +41,7 @@ profile all {
         execute workspace, tmp, "/opt/tools/", "/opt/one", "./bin/", "./bin/one", folder in/bin/, home/bin/
         shm
         deny workspace/.git, "/opt/tools/secret", optional home/.kube/config/x, folder out/keys, "./lib/x"
+        deny write workspace/src/write, optional home/.kube/config, "/opt/tools/secret", write/x
         use <fonts>
     }
 }
@@ -57,7 +58,7 @@ sed 's/^ *//' "$work/again.cave" >"$work/lines"
 for line in 'execute workspace' 'write workspace' 'execute "/opt/tools/"' 'execute "/opt/one"' 'deny "/opt/tools/secret"' \
 	'read folder in' 'read folder in/deep' 'execute folder in/bin/' 'deny folder out/keys' 'execute "./bin/"' shm \
 	'read optional "/etc/foo.conf"' 'deny optional home/.kube/config/x' 'execute optional "/usr/lib/git-core/"' \
-	'set GIT_PAGER "less"' \
+	'set GIT_PAGER "less"' 'deny write workspace/src/write' 'deny write optional home/.kube/config' 'deny write "./write/x"' \
 	'set A "${home}/a:${folder:in}/b:${tmp}"' 'set HOME "${tmp}"'; do
 	expect "dump shows: $line" "$(grep -cxF -- "$line" "$work/lines")" = 1
 done
@@ -92,6 +93,18 @@ files "2:9:$contradiction" 'write workspace/.git; deny workspace/.git'
 files "" 'write "/opt/a"; deny "/opt/a/b", "/opt/ab"'
 files "" 'deny "/etc/shadow"'
 files "" 'deny "/etc/passwd"; use <fonts>; deny "/usr/share/fonts/x", "/etc/fonts"'
+# Of writing only.
+files "2:14:$contradiction" 'deny write workspace; read workspace'
+says 'grant reading of it only'
+files "2:14:$contradiction" 'deny write "/proc/self"'
+files "2:14:$root" 'deny write "/"'
+files "2:30:$contradiction" 'deny write "/opt/a"; write "/opt/a/b"'
+says 'nothing of this grant may be written'
+files "" 'deny write "/opt/a"; read "/opt/a/b"; execute "/opt/a/c"'
+files "" 'write "/opt/a"; deny write "/opt/a/b"; use <fonts>; deny write "/usr/share/fonts"'
+files "2:14:$unknown" 'deny write tnp'
+files "2:8:$unknown" 'deny write'
+files "2:8:$unknown 2:15:$contradiction" 'deny write, tmp'
 files "2:8:$contradiction" 'read "/dev/shm/x"; shm'
 files "2:8:$contradiction" 'deny "/dev/shm/x"; shm'
 
@@ -159,6 +172,19 @@ both 'files { write workspace; deny workspace/.git }' 'deny read workspace/.git/
 both 'files { write workspace; deny workspace/.git }' 'allow write workspace/src'
 fails 'files { write workspace; deny workspace/.git }' 'allow write workspace'
 fails 'files { write workspace; deny workspace/.git }' 'deny write workspace'
+both 'files { write workspace; deny write workspace/.git }' 'deny write workspace/.git/config'
+both 'files { write workspace; deny write workspace/.git }' 'allow read workspace/.git/config'
+both 'files { write workspace; deny write workspace/.git }' 'allow read workspace'
+both 'files { write workspace; execute workspace; deny write workspace/b }' 'allow execute workspace/b/x'
+fails 'files { write workspace; deny write workspace/.git }' 'allow write workspace'
+both 'files { deny write "/a"; write "/b"; deny "/b/c"; deny write "/b/c" }' 'deny read "/b/c"'
+both 'files { shm }' 'allow write "/dev/shm/x"'
+both 'files { }' 'deny read "/dev/shm"'
+both 'files { read optional "/opt/x" }' 'allow read "/opt/x"'
+both 'files { execute folder t/bin/ }' 'allow execute folder t/bin/x'
+both 'files { execute folder t/bin }' 'deny execute folder t/bin/x'
+both 'use <ssh>' 'deny read home/.ssh'
+both 'use <node>' 'allow execute "/usr/bin/node"'
 fails 'files { read "/etc/ssl" }' 'deny read "/etc"'
 says '"/etc/ssl"'
 fails 'files { read "/opt/a" }' 'allow read "/opt"'
@@ -213,3 +239,23 @@ for line in 'write workspace/.git' 'read home/a' 'read folder in' 'write shm' 's
 	expect "diff says: $line" -n "$(grep -F -- "+ $line " "$work/out")"
 done
 expect "diff says nothing else" "$(grep -c '^    [+-]' "$work/out")" = 5
+
+echo 'profile p { files { write workspace; deny write workspace/.git } }' >"$work/narrow.cave"
+run "$cavec" diff "$work/old.cave" "$work/narrow.cave"
+expect "diff: what may be read newly, and no more" "$(grep '^    [+-]' "$work/out" | tr -s ' ' | cut -d' ' -f2-4)" = \
+	'+ read workspace/.git'
+echo 'profile p { files { write workspace } }' >"$work/wide.cave"
+run "$cavec" diff "$work/narrow.cave" "$work/wide.cave"
+expect "diff: what may be written newly" "$(grep '^    [+-]' "$work/out" | tr -s ' ' | cut -d' ' -f2-4)" = \
+	'+ write workspace/.git'
+explains() { # PATH-QUERY WORD
+	# shellcheck disable=SC2086
+	run "$cavec" explain "$work/narrow.cave" $1
+	expect "explain: $1" -n "$(grep -i "$2" "$work/out")"
+}
+explains 'read workspace/.git/x' allowed
+explains 'write workspace/.git/x' refused
+explains 'write workspace/x' allowed
+echo 'profile p { files { shm } }' >"$work/narrow.cave"
+explains 'write /dev/shm/x' allowed
+explains 'read /dev/shmx' refused

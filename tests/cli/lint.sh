@@ -65,6 +65,12 @@ rule 140 "$c \"/usr/bin/python3.11\" }" "$c \"/usr/bin/convert\" }"
 rule 141 "files { write \"/srv\" }; $c \"/srv/tool\" }" "files { write \"/srv/out\" }; $c \"/srv/tool\" }"
 rule 142 "$c \"/usr/lib/git-core/\" }" "$c \"/usr/lib/git-core/git-log\" }"
 rule 150 'files { write workspace }' 'files { write workspace; deny workspace/.git }'
+rule 150 'files { write workspace; deny write workspace/.git/hooks }' \
+	'files { write workspace; deny write workspace/.git/hooks, workspace/.git/config }'
+rule 152 'files { read "/etc"; deny write "/etc/shadow" }' \
+	'files { read "/etc/x"; deny write "/etc/shadow" }'
+rule 141 "files { write \"/srv\" }; $c \"/srv/tool\" }" \
+	"files { write \"/srv\"; deny write \"/srv/tool\" }; $c \"/srv/tool\" }"
 rule 150 'files { write "/etc/cron.d" }' 'files { write "/srv/cron.d" }'
 rule 151 "files { write \"$work\" }" "files { write \"$work/below\" }"
 rule 152 'files { read "/etc" }' 'files { read "/etc/hosts" }'
@@ -102,7 +108,7 @@ build-site
 clone-over-https 116 150
 clone-repository 116 150
 cluster-status 152
-commit-changes 150
+commit-changes
 container-default
 convert-data
 database 150

@@ -332,6 +332,10 @@ os.mkdir("other"); assert not libc.renameat2(-100, b"plain", -100, b"other", 2)'
 	stops deny-maybe cave_sandbox_failed 'it could make it' --workspace "$d"
 	stops deny-link cave_sandbox_failed 'leads through a link' --workspace "$d"
 	rm "$d/link"
+	policy deny-link-itself 'write workspace; deny workspace/plain/link'
+	ln -s ../.env "$d/plain/link"
+	stops deny-link-itself cave_sandbox_failed 'leads through a link' --workspace "$d"
+	rm "$d/plain/link"
 	policy deny-fresh 'write workspace; deny workspace/none/deep'
 	run under deny-fresh -- "$bin/probe" create none/deep/x , mkdir none/deep , rename none other , create other
 	expect "$kind: in a fresh folder it is made beforehand" "$(sed 's/.*: //' "$work/out" | tr '\n' ' ')" = \
@@ -362,6 +366,121 @@ os.mkdir("other"); assert not libc.renameat2(-100, b"plain", -100, b"other", 2)'
 	expect_code "$kind: a part of it as well" 125 cave_sandbox_failed by_mount "$d/.git/hooks" deny-twice "$d/plain/file"
 	run by_mount "$d/plain" deny-twice "$d/plain/file"
 	expect "$kind: control: another folder by another mount" "$(outcome)" = allowed
+}
+
+# Denials of writing: what is read and executed stays so.
+write_denials() {
+	d=$home/workspace
+	restore() {
+		rm -rf "$d"
+		mkdir -p "$d/.git/hooks/deep" "$d/bin/open" "$d/keys" "$d/plain"
+		for file in .git/config .git/hooks/pre-commit .git/hooks/deep/file keys/id keys/public plain/file settings; do
+			echo text >"$d/$file"
+		done
+		cp "$bin/probe" "$d/bin/program"
+		own "$d"
+	}
+	restore
+	policy readable 'write workspace; execute workspace/bin/; deny write workspace/.git/hooks, workspace/settings
+		deny write workspace/bin, workspace/keys; deny workspace/keys/id'
+	if [ "$kind" = bare ]; then
+		stops readable cave_sandbox_failed 'denies something' --workspace "$d"
+		policy readable-aside "read workspace; deny write workspace/.git/hooks, \"/usr\", optional \"/none\""
+		works readable-aside --workspace "$d" -- read "$d/.git/hooks/pre-commit"
+		return
+	fi
+	set -- readable --workspace "$d" --
+	for file in .git/hooks/pre-commit .git/hooks/deep/file settings keys/public plain/file; do
+		works "$@" read "$d/$file"
+	done
+	works "$@" list "$d/.git/hooks"
+	works "$@" map-exec "$d/bin/program"
+	expect_status "$kind: PROGRAM is started from there" 0 under readable --workspace "$d" -- "$d/bin/program" ids
+	works "$@" write "$d/.git/config"
+	works "$@" create "$d/.git/new"
+	works "$@" write "$d/plain/file"
+	refuses "$@" read "$d/keys/id"
+	for file in .git/hooks/pre-commit .git/hooks/deep/file settings bin/program keys/public keys/id; do
+		for call in write truncate unlink chmod chown utimes setxattr lsetxattr futimesat chmod-by-name empty-readonly; do
+			refuses "$@" "$call" "$d/$file"
+		done
+	done
+	refuses "$@" fchmod "$d/settings"
+	refuses "$@" file-flags "$d/settings"
+	for folder in .git/hooks .git/hooks/deep bin keys; do
+		refuses "$@" create "$d/$folder/new"
+		refuses "$@" create-unnamed "$d/$folder"
+		refuses "$@" mkdir "$d/$folder/new"
+		refuses "$@" mkfifo "$d/$folder/new"
+		refuses "$@" symlink x "$d/$folder/new"
+		refuses "$@" link "$d/plain/file" "$d/$folder/new"
+		refuses "$@" rename "$d/plain/file" "$d/$folder/new"
+	done
+	refuses "$@" rmdir "$d/bin/open"
+	# Neither it nor a folder on the way to it is moved away, and nothing of it gets a name beside.
+	for what in .git .git/hooks settings bin keys; do refuses "$@" rename "$d/$what" "$d/moved"; done
+	for what in .git/hooks/pre-commit bin/program keys/public; do refuses "$@" rename "$d/$what" "$d/moved"; done
+	refuses "$@" rename "$d/plain/file" "$d/settings"
+	for what in settings .git/hooks/pre-commit bin/program; do refuses "$@" link "$d/$what" "$d/plain/other"; done
+	refuses "$@" write "/proc/self/root$d/settings"
+	restore
+	run under_probe "$@" symlink "$d/.git/hooks" "$d/plain/link" , create "$d/plain/link/new" , \
+		write "$d/plain/link/pre-commit" , read "$d/plain/link/pre-commit"
+	expect "$kind: nor by a new link" "$(sed 's/.*: //' "$work/out" | tr '\n' ' ')" = \
+		'allowed refused EROFS refused EROFS allowed '
+	rm -f "$d/plain/link"
+	run under readable --workspace "$d" --chdir "$d/.git/hooks" -- "$bin/probe" write pre-commit , read pre-commit
+	expect "$kind: nor by starting there" "$(sed 's/.*: //' "$work/out" | tr '\n' ' ')" = 'refused EROFS allowed '
+
+	# What cannot be kept.
+	ln "$d/settings" "$d/plain/hard"
+	stops readable cave_sandbox_failed 'has another name' --workspace "$d"
+	rm "$d/plain/hard"
+	rm -r "$d/.git/hooks"
+	stops readable cave_sandbox_failed 'it could make it' --workspace "$d"
+	ln -s ../plain "$d/.git/hooks"
+	stops readable cave_sandbox_failed 'leads through a link' --workspace "$d"
+	rm "$d/.git/hooks"
+	mkfifo "$d/.git/hooks"
+	stops readable cave_sandbox_failed 'neither a regular file nor a folder' --workspace "$d"
+	restore
+	policy readable-maybe 'write workspace; deny write optional workspace/none'
+	stops readable-maybe cave_sandbox_failed 'it could make it' --workspace "$d"
+	policy readable-fresh 'write workspace; deny write workspace/none/deep'
+	run under readable-fresh -- "$bin/probe" create none/deep/x , list none/deep , rmdir none/deep , \
+		rename none other , create other
+	expect "$kind: in a fresh folder it is made beforehand, and read" \
+		"$(sed 's/.*: //' "$work/out" | tr '\n' ' ')" = 'refused EROFS allowed refused EBUSY refused EBUSY allowed '
+	policy readable-above "write workspace; deny write \"$home\""
+	stops readable-above cave_sandbox_failed 'nothing may be written of the grant workspace' --workspace "$d"
+	policy readable-above-maybe "write optional workspace/plain; deny write \"$d\""
+	set -- readable-above-maybe --workspace "$d" --
+	refuses "$@" write "$d/plain/file"
+	works "$@" read "$d/plain/file"
+	policy readable-device 'deny write "/dev/null"'
+	works readable-device -- read /dev/null
+	refuses readable-device -- write /dev/null
+	policy readable-read "read workspace; deny write workspace/none"
+	stops readable-read cave_sandbox_failed 'write: deny write optional' --workspace "$d"
+	policy readable-nothing "deny write \"$d/none\", \"/etc\""
+	works readable-nothing -- read /etc/hosts
+	[ "$kind" = root ] || return 0
+
+	mkdir -p "$home/again"
+	policy readable-twice "write workspace, \"$home/again\"; deny write workspace/.git"
+	expect_code "$kind: written by another mount" 125 'by another mount' by_mount "$d" readable-twice "$d/plain/file"
+	expect_code "$kind: a part of it as well" 125 'the policy denies it' \
+		by_mount "$d/.git/hooks" readable-twice "$d/plain/file"
+	policy readable-twice-read "write workspace; read \"$home/again\"; deny write workspace/.git"
+	run by_mount "$d" readable-twice-read "$home/again/.git/config"
+	expect "$kind: what another mount grants to be read is no way to write" "$(outcome)" = allowed
+	# What is mounted in it is read-only as well.
+	run unshare --mount sh -c 'mount -t tmpfs t "$1/.git/hooks/deep" && shift && "$@"' sh "$d" \
+		"$bin/caverun" --workspace "$d" "$home/policy/readable.bpf" -- "$bin/probe" create "$d/.git/hooks/deep/new"
+	expect "$kind: nor in what is mounted there" "$(outcome)" = 'refused EROFS'
+	run unshare --mount sh -c 'mount -t tmpfs t "$1/plain" && shift && "$@"' sh "$d" \
+		"$bin/caverun" --workspace "$d" "$home/policy/readable.bpf" -- "$bin/probe" create "$d/plain/new"
+	expect "$kind: control: what is mounted beside is written" "$(outcome)" = allowed
 }
 
 # What an older kernel's Landlock cannot refuse, the mounts do; strace gives caverun its answer.
@@ -410,6 +529,7 @@ suite() {
 	optional
 	places
 	denials
+	write_denials
 	old_kernels
 }
 

@@ -131,9 +131,12 @@ done
 expect "commit-changes: it is committed" "$(git -C "$work/ws" log --format='%an %s')" = 'agent first'
 expect "commit-changes: nobody's hook ran" ! -e "$work/hooked"
 run under commit-changes --workspace "$work/ws" -- "$probe" create "$work/ws/.git/hooks/post-commit" , \
-	rename "$work/ws/.git" "$work/ws/x" , write "$work/ws/.git/hooks/pre-commit" , create "$work/ws/.git/new"
+	rename "$work/ws/.git" "$work/ws/x" , write "$work/ws/.git/hooks/pre-commit" , write "$work/ws/.git/config" , \
+	create "$work/ws/.git/new" , read "$work/ws/.git/hooks/pre-commit"
 expect "commit-changes: nor can one be put there" "$(sed 's/.*: //' "$work/out" | tr '\n' ' ')" = \
-	'refused EACCES refused EBUSY refused EACCES allowed '
+	'refused EROFS refused EBUSY refused EROFS refused EROFS allowed allowed '
+run under commit-changes --workspace "$work/ws" -- /usr/bin/git config core.hooksPath "$work/ws/hooks"
+expect "commit-changes: nor another folder for hooks be named" "$status $(git -C "$work/ws" config core.hooksPath)" = '4 '
 gone commit-changes
 
 # --- Node.js

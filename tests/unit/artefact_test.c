@@ -190,6 +190,8 @@ static void bad_records(void)
 	one_record("two bases", CAVE_RECORD_FILE, 0x19, "a", 1, "two bases");
 	one_record("an empty path", CAVE_RECORD_FILE, 1, "", 0, "disagree");
 	one_record("a denial that reads", CAVE_RECORD_FILE, CAVE_FILE_DENY | CAVE_FILE_READ, "/a", 2, "flags 0x81");
+	one_record("a grant that denies writing", CAVE_RECORD_FILE, CAVE_FILE_READ | CAVE_FILE_ONLY_WRITE, "/a", 2,
+		   "flags 0x2001");
 	one_record("a denial in system", CAVE_RECORD_FILE, CAVE_FILE_DENY | CAVE_FILE_SYSTEM, "/a", 2, "flags 0xa0");
 	one_record("a private shm that is read only", CAVE_RECORD_FILE, CAVE_FILE_SHM | CAVE_FILE_READ, "", 0,
 		   "flags 0x401");
