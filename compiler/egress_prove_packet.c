@@ -174,15 +174,47 @@ static struct packet sample_packet(const struct prover *v, int proto, enum net_f
 	return p;
 }
 
-/* By a device that is not the loopback's; a loopback address is not reached by any other. */
+static bool is_loopback(struct point at)
+{
+	return at.family == NET_V4 ? at.addr.lo >> 24 == 127 : !at.addr.hi && at.addr.lo == 1;
+}
+
+/* What loopback is, and what lies beside it. */
+static const struct {
+	enum net_family family;
+	struct net_addr addr;
+	bool loopback;
+} around_loopback[] = {
+	{ NET_V4, { 0, 0x7effffff }, false }, { NET_V4, { 0, 0x7f000000 }, true }, { NET_V4, { 0, 0x7f000001 }, true },
+	{ NET_V4, { 0, 0x7fffffff }, true },  { NET_V4, { 0, 0x80000000 }, false }, { NET_V6, { 0, 1 }, true },
+	{ NET_V6, { 0, 2 }, false },	      { NET_V6, { 0, 0x100000001 }, false }, { NET_V6, { 1, 1 }, false },
+};
+
+/*
+ * By the loopback's device and by another: a loopback address is reached by no other.  Elsewhere a connection is judged
+ * by its socket's peer, and a datagram by what else is asked of destinations.
+ */
 static void prove_device(struct prover *v, struct packet p)
 {
-	bool loopback = p.q.at.family == NET_V4 ? p.q.at.addr.lo >> 24 == 127 : !p.q.at.addr.hi && p.q.at.addr.lo == 1;
-
 	p.q.hook = CAVE_HOOK_EGRESS;
 	p.q.form = "by another device";
 	p.ctx.ifindex = CAVE_NAMES_DEVICE + 1;
-	ask_packet(v, &p.q, &p.ctx, &p.w, p.leave && !loopback);
+	ask_packet(v, &p.q, &p.ctx, &p.w, p.leave && !is_loopback(p.q.at));
+	for (size_t i = 0; i < sizeof around_loopback / sizeof *around_loopback; i++) {
+		const bool tcp = p.q.protocol == IPPROTO_TCP, loopback = around_loopback[i].loopback;
+
+		if (around_loopback[i].family != p.family)
+			continue;
+		put_destination(&p.w, around_loopback[i].addr, p.q.port);
+		p.ctx.ifindex = CAVE_NAMES_DEVICE + 1;
+		p.q.form = "to what is, or is beside, a loopback address, by another device";
+		if (tcp || loopback)
+			ask_packet(v, &p.q, &p.ctx, &p.w, p.leave && !loopback);
+		p.ctx.ifindex = CAVE_NAMES_DEVICE;
+		p.q.form = "to what is, or is beside, a loopback address, by its device";
+		if (tcp)
+			ask_packet(v, &p.q, &p.ctx, &p.w, p.leave);
+	}
 }
 
 void prove_packet(struct prover *v, struct packet p)

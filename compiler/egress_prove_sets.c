@@ -22,6 +22,7 @@
 #include "cave/names.h"
 
 #define MAPPED ((walk_number)0xffff << 32) /* ::ffff:0:0 */
+#define NOBODY 0xfe /* 0.0.0.254, which sends nothing */
 #define TEREDO ((walk_number)0x20010000 << 96)
 #define TEREDO_LAST (TEREDO | ~(walk_number)0 >> 32)
 
@@ -383,6 +384,29 @@ static bool check_span(struct sets *s, const struct walk_region *r, enum net_fam
 	return check_part(s, r, family, lo, hi, lo + offset);
 }
 
+/* Where a datagram comes from that says nothing; a mixed one, from where datagrams are allowed to, if anywhere. */
+static struct net_addr source_of(const struct prover *v, const struct shape *shape)
+{
+	const struct sample *s = &v->sample[NET_UDP][NET_V4];
+
+	if (shape->mixed && s->known)
+		return s->to.addr;
+	for (size_t i = 0; shape->mixed && v->servers && i < v->servers->nto; i++)
+		if (v->servers->to[i].family == NET_V4)
+			return v->servers->to[i].lo;
+	return (struct net_addr){ 0, NOBODY };
+}
+
+/*
+ * What goes from an address to itself, by port 0, is taken for a mixture of two peers also where no datagram of IPv4 has
+ * one: a program beside name servers is made before it is known whether they have addresses of IPv4.
+ */
+static bool mixed_of_none(const struct sets *s, const struct walk_region *r)
+{
+	return !r->allowed && r->lo[WALK_ADDRESS] == NOBODY && r->hi[WALK_ADDRESS] == NOBODY && r->hi[WALK_PORT] == 0 &&
+	       source_of(s->v, s->shape).lo == NOBODY;
+}
+
 static bool check_region(void *closure, const struct walk_region *region)
 {
 	struct sets *s = closure;
@@ -402,7 +426,7 @@ static bool check_region(void *closure, const struct walk_region *region)
 		rest.lo[WALK_PORT] = 1;
 	}
 	if (s->shape->mixed)
-		return check_part(s, r, NET_V4, lo, hi, lo);
+		return mixed_of_none(s, r) || check_part(s, r, NET_V4, lo, hi, lo);
 	if (s->shape->family == NET_V4)
 		return check_span(s, r, NET_V4, lo, hi, 0);
 	if (lo < MAPPED && !check_span(s, r, NET_V6, lo, hi < MAPPED ? hi : MAPPED - 1, 0))
@@ -465,19 +489,6 @@ static void lay_peer(struct prover *v, const struct shape *shape, struct walk_by
 	walk_lay(ctx + (four ? AT(__sk_buff, remote_ip4) : AT(__sk_buff, remote_ip6)), WALK_ADDRESS, four ? 4 : 16);
 	walk_lay(ctx + AT(__sk_buff, remote_port) + 2, WALK_PORT, 2);
 	lay_packet(packet, &w, packet_size);
-}
-
-/* Where a datagram comes from that says nothing; a mixed one, from where datagrams are allowed to, if anywhere. */
-static struct net_addr source_of(const struct prover *v, const struct shape *shape)
-{
-	const struct sample *s = &v->sample[NET_UDP][NET_V4];
-
-	if (shape->mixed && s->known)
-		return s->to.addr;
-	for (size_t i = 0; shape->mixed && v->servers && i < v->servers->nto; i++)
-		if (v->servers->to[i].family == NET_V4)
-			return v->servers->to[i].lo;
-	return (struct net_addr){ 0, 0xfe };
 }
 
 /* The destination of a datagram, or the sender of one that arrives. */

@@ -167,11 +167,12 @@ def meddle():
     pid = int(sys.stdin.readline())
     libc = ctypes.CDLL(None, use_errno=True)
     none = (ctypes.c_ulong * 2)(0, 0)
-    calls = {"prlimit": lambda: libc.prlimit(pid, 7, none, None), "ptrace": lambda: libc.ptrace(16, pid, 0, 0),
+    calls = {"ptrace": lambda: libc.ptrace(16, pid, 0, 0),
              "pidfd_open": lambda: libc.syscall(434, pid, 0), "read": lambda: libc.open(b"/proc/%d/mem" % pid, 0),
              "descriptors": lambda: libc.open(b"/proc/%d/fd/0" % pid, 0), "affinity": lambda: libc.syscall(203, pid, 8, none),
              "nice": lambda: libc.setpriority(0, pid, 19), "vm": lambda: libc.process_vm_writev(pid, none, 0, none, 0, 0),
-             # At last, for what is dead has nothing to be read.
+             # At last, for what is dead has nothing to be read; without files, one that has just begun does not live on.
+             "prlimit": lambda: libc.prlimit(pid, 7, none, None),
              "stop": lambda: libc.kill(pid, 19), "tkill": lambda: libc.syscall(200, pid, 9), "kill": lambda: libc.kill(pid, 9)}
     return [name for name, call in calls.items() if call() != -1]
 

@@ -285,6 +285,7 @@ static void random_packet(unsigned *seed, struct input *in)
 	memset(&in->ctx, 0, sizeof in->ctx);
 	memset(p, 0, sizeof in->packet);
 	in->ctx.skb.family = rarely(seed, pick(seed, 2) ? AF_INET : AF_INET6, 40);
+	in->ctx.skb.ifindex = 1 + pick(seed, 2);
 	in->ctx.skb.remote_port = (uint32_t)htons(random_port(seed)) << 16;
 	random_address(seed, at);
 	memcpy(&in->ctx.skb.remote_ip4, at + 12, 4);
