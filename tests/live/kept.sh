@@ -132,10 +132,10 @@ kill -9 "$victim"
 wait "$victim" 2>/dev/null
 victim=
 for _ in $(seq 100); do [ "$("$caverun" --list | grep -c ' used ')" = 0 ] && break; sleep 0.05; done
-touch -d '2 hours ago' "$(group)" "$(of net)"
+touch -d '2 hours ago' "$(of net)" "$(of other)"
 expect_status "a start finds what nobody has used for an hour" 0 start other
 expect "and removes it" "$("$caverun" --list | cut -d ' ' -f 4)" = other
-touch -d '5 minutes ago' "$(group)"
+touch -d '5 minutes ago' "$(of other)"
 start other >/dev/null
 expect "a start notes when it was" "$("$caverun" --list | cut -d ' ' -f 3)" -lt 100
 
