@@ -67,7 +67,7 @@ expect "with nine programs" "$(programs "$(group)" | wc -w)" = 9
 
 # --- what was changed is noticed, and told from what nobody finished
 # id GROUP: of its program for the hook "$connect4"; of NAME: the group of the policy of that name.
-id() { bpftool cgroup show "$1" | awk -v hook="$connect4" '$2 == hook { print $1; exit }'; }
+id_of() { bpftool cgroup show "$1" | awk -v hook="$connect4" '$2 == hook { print $1; exit }'; }
 of() { "$caverun" --list | awk -v name="$1" '$4 == name { print $5 }'; }
 changed() {
 	expect_code "$1: refused" 125 $unavailable start
@@ -75,14 +75,14 @@ changed() {
 	expect_status "$1: control, forgotten and made anew" 0 start
 }
 connect4=$(bpftool cgroup show "$(group)" | awk '/connect/ { print $2; exit }')
-bpftool cgroup detach "$(group)" "$connect4" id "$(id "$(group)")"
+bpftool cgroup detach "$(group)" "$connect4" id "$(id_of "$(group)")"
 changed "a program that was detached"
 "$caverun" --prepare "$work/other.bpf"
-bpftool cgroup attach "$(of net)" "$connect4" id "$(id "$(of other)")" multi
+bpftool cgroup attach "$(of net)" "$connect4" id "$(id_of "$(of other)")" multi
 changed "a program that was added"
 "$caverun" --prepare "$work/other.bpf"
-bpftool cgroup detach "$(of net)" "$connect4" id "$(id "$(of net)")"
-bpftool cgroup attach "$(of net)" "$connect4" id "$(id "$(of other)")" multi
+bpftool cgroup detach "$(of net)" "$connect4" id "$(id_of "$(of net)")"
+bpftool cgroup attach "$(of net)" "$connect4" id "$(id_of "$(of other)")" multi
 changed "a program that was replaced by another policy's"
 chmod 755 "$(group)"
 changed "another mode"
