@@ -54,6 +54,30 @@ static const char help[] =
 	"\n"
 	"Exit status: 0 done; 1 the profile is refused; 2 usage or input and output.\n";
 
+static const char list_help[] =
+	"usage: cavec list [@GROUP | base | system | '<SET>']\n"
+	"\n"
+	"Without a name: the groups of system calls and the built-in sets.  With one, what it holds:\n"
+	"\n"
+	"  @GROUP                  the calls of the group\n"
+	"  base                    the calls that every profile grants\n"
+	"  system                  the files that are readable by default, and why\n"
+	"  '<SET>'                 files, programs and variables that a kind of tool needs\n"
+	"  -h, --help              this text\n"
+	"\n"
+	"Exit status: 0 done; 2 usage: there is no such name.\n";
+
+static const char dump_help[] =
+	"usage: cavec dump FILE.bpf\n"
+	"\n"
+	"Shows what an artefact holds: its identity, its manifest, the profile in its one form, and\n"
+	"the programs, each instruction beside the line of the profile that it came from.  Nothing is\n"
+	"proved; cavec diff does that with an artefact.\n"
+	"\n"
+	"  -h, --help              this text\n"
+	"\n"
+	"Exit status: 0 done; 1 this is no artefact, or not a whole one; 2 usage, or input and output.\n";
+
 static int usage(const char *text, const char *what)
 {
 	fprintf(stderr, "cavec: %s%s\nTry: cavec --help\n", text, what);
@@ -100,8 +124,19 @@ static int list_all(void)
 	return status;
 }
 
+/* True if the help was asked for, and given. */
+static bool asks_help(int argc, char **argv, const char *text)
+{
+	if (argc == 0 || (strcmp(argv[0], "--help") != 0 && strcmp(argv[0], "-h") != 0))
+		return false;
+	fputs(text, stdout);
+	return true;
+}
+
 static int run_list(int argc, char **argv)
 {
+	if (asks_help(argc, argv, list_help))
+		return EXIT_DONE;
 	if (argc > 1)
 		return usage("list takes one name", "");
 	if (argc == 0)
@@ -113,6 +148,8 @@ static int run_list(int argc, char **argv)
 
 static int run_dump(int argc, char **argv)
 {
+	if (asks_help(argc, argv, dump_help))
+		return EXIT_DONE;
 	if (argc != 1)
 		return usage("dump takes one artefact", "");
 	return dump_file(argv[0], stdout);

@@ -58,7 +58,7 @@ _cavec() {
 	lint) options="--fail-on --format --fix --unsafe-fix $rules -h --help" ;;
 	lsp) options="--stdio $rules -h --help" ;;
 	fmt) options='-w --write --check -h --help' ;;
-	*) options= ;;
+	*) options='-h --help' ;;
 	esac
 	if _cavec_value "$prev" "$what" "$cur"; then return; fi
 	case $what:$cur in

@@ -25,7 +25,7 @@ set -l ruled "$compile; or __fish_seen_subcommand_from diff explain lint lsp"
 complete -c cavec -n "$ruled" -l root -x -a '(__fish_complete_directories)' -d 'What profiles must lie in'
 complete -c cavec -n "$ruled" -l config -r -F -d 'An operator\'s rules'
 complete -c cavec -n "$ruled" -l capabilities -r -F -d 'Of such a file, the credentials only'
-complete -c cavec -n "$ruled; or __fish_seen_subcommand_from fmt" -s h -l help -d 'Print a summary'
+complete -c cavec -n "$ruled; or __fish_seen_subcommand_from dump list fmt" -s h -l help -d 'Print a summary'
 
 complete -c cavec -n '__fish_seen_subcommand_from diff' -l within -r -F -d 'Is the file inside of this maximum?'
 complete -c cavec -n '__fish_seen_subcommand_from diff' -l format -x -a 'text json markdown' -d 'Form of the report'

@@ -17,8 +17,6 @@ same() {
 		not_ok "$1" "$(printf '%s\n%s\n' "$2" "$3" | sort | uniq -u)"
 	fi
 }
-# Those subcommands that take options.
-optioned() { for s in $sub; do case $s in dump | list) ;; *) echo "$s" ;; esac; done; }
 
 # --- manual pages: clean, and complete both ways
 expect_output "mandoc has nothing to say" '' mandoc -T lint -W warning "$man/cavec.1" "$man/caverun.1" "$man/cave.5"
@@ -27,7 +25,8 @@ page_options() {
 		grep -oE 'Fl [-a-z]+' | sed 's/Fl /-/' | sort -u
 }
 same "cavec(1) has the options of a compile" "$(options_of cavec)" "$(page_options cavec.1 Compiling)"
-for s in $(optioned); do
+for s in $sub; do
+	expect_output "$s: nothing is said beside its help" "$(cavec "$s" -h)" cavec "$s" --help
 	same "cavec(1) has the options of $s" "$(options_of cavec "$s")" "$(page_options cavec.1 "$s")"
 done
 same "cavec(1) has the subcommands" "$sub" "$(sed -n 's/^\.Ss \([a-z]*\)$/\1/p' "$man/cavec.1" | sort)"
@@ -62,7 +61,7 @@ END
 zsh_completes() { zsh -f "$work/zsh" "$completion/_cave" "$@"; }
 zsh_options() { zsh_completes "$@" '' | sed -nE 's/^(\([^)]*\))?\*?(-[a-zA-Z-]+)\[.*/\2/p' | sort -u; }
 expect_output "shellcheck has nothing to say about bash's" '' shellcheck "$completion/cave.bash"
-for s in compile $(optioned); do
+for s in compile $sub; do
 	if [ "$s" = compile ]; then set -- cavec; else set -- cavec "$s"; fi
 	wanted=$(options_of "$@")
 	same "bash knows the options of $s" "$wanted" "$(bash_completes cavec "$@" -)"
