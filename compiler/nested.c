@@ -74,6 +74,20 @@ static void widens(struct compile *inner, const struct diff_entry *e)
 		diag_note(d, error, (struct span){ 0 }, "for example: %s", e->example);
 }
 
+/* A call that is granted otherwise on each architecture is said once. */
+static bool is_said(const struct diff_entries *found, size_t n)
+{
+	const char *call = json_string_value(json_object_get(found->item[n].detail, "call"));
+
+	for (size_t i = 0; call && i < n; i++) {
+		const char *before = json_string_value(json_object_get(found->item[i].detail, "call"));
+
+		if (before && found->item[i].way == DIFF_GRANTED && strcmp(before, call) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* A nested profile lies within the one around it. */
 static void check_within(struct compile *outer, struct compile *inner)
 {
@@ -85,7 +99,8 @@ static void check_within(struct compile *outer, struct compile *inner)
 		const struct diff_entry *e = &d.found.item[i];
 
 		/* Calls that no line grants come with what was said. */
-		if (e->way != DIFF_GRANTED || (shown && !e->at.file && strcmp(e->kind->name, "syscall") == 0))
+		if (e->way != DIFF_GRANTED || is_said(&d.found, i) ||
+		    (shown && !e->at.file && strcmp(e->kind->name, "syscall") == 0))
 			continue;
 		widens(inner, e);
 		shown++;

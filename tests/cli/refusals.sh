@@ -529,6 +529,9 @@ in_nested "2:11:$widens" 'credentialEnv OPENAI_API_KEY'
 in_nested "2:30:$widens" 'env { pass TERM }'
 in_nested "2:32:$widens" 'files { read "/srv" }'
 in_nested "2:30:$widens" 'syscalls { allow acct }'
+in_nested "2:30:$widens" 'syscalls { allow quotactl_fd(cmd & O_DIRECT) }'
+expect "a call whose values differ between architectures is named once" \
+	"$("$cavec" "$work/p.cave" -o "$work/p.bpf" 2>&1 | grep -c "$widens")" = 1
 refused "a nested profile that leaves out what the one around it leaves out" "3:11:$widens" <<'END'
 profile p {
   files { base none }
