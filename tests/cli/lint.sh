@@ -174,6 +174,7 @@ expect 'text: place, severity, number' -n "$(grep "warning.cave:2:12: warning: .
 expect 'text: what to write instead' -n "$(grep 'instead: addresses in place of names' "$work/out")"
 run "$cavec" lint --format github "$work/warning.cave"
 expect 'GitHub' -n "$(grep '^::warning file=.*warning.cave,line=2,col=12,title=CAVE114 name-channel::' "$work/out")"
+schema=$top/tests/data/sarif-2.1.0-rtm.5.json
 printf 'profile p {\n network {\n  allow tcp 10.0.0.0/24 port 1\n  allow tcp 10.0.0.1 port 1\n }\n}\n' >"$work/twice.cave"
 printf '%s\n' 'profile p {' ' network { allow resolver } # cave: ignore CAVE114 because of a test' '}' >"$work/aside.cave"
 run "$cavec" lint --format json "$work/twice.cave" "$work/aside.cave"
@@ -181,7 +182,7 @@ expect 'JSON' "$("$python" -c 'import json, sys
 for f in json.load(open(sys.argv[1])): print(f["id"], f["line"], f["other"] and f["other"]["line"], f["suppressed"])' \
 	"$work/out" | tr '\n' ';')" = 'CAVE102 4 3 None;CAVE114 2 None of a test;'
 run "$cavec" lint --format sarif "$work/twice.cave" "$work/aside.cave"
-expect 'SARIF' "$("$python" "$top/tests/tools/sarif.py" "$work/out")" = \
+expect 'SARIF' "$("$python" "$top/tests/tools/sarif.py" "$schema" "$work/out")" = \
 	'CAVE102 warning 4 fix; CAVE114 warning 2 suppressed: of a test'
 
 printf 'profile p { env { set A "\303\244\303\266" }; network { allow resolver } }\n' >"$work/letters.cave"
