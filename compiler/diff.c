@@ -37,6 +37,15 @@ struct diff_entry *diff_add(struct diff *d, enum diff_way way, const char *text)
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+const struct diff_kind *diff_kind_of(const char *name)
+{
+	size_t i = 0;
+
+	while (strcmp(kinds[i].name, name) != 0)
+		i++;
+	return &kinds[i];
+}
+
 void diff_policies(struct arena *a, const struct compile *old, const struct compile *new, struct diff *out)
 {
 	/* Of two profiles that are nested in others, or one in the other, it is their own reach that counts. */

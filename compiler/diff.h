@@ -77,6 +77,13 @@ void diff_limits(struct diff *d);
 void diff_syscalls(struct diff *d);
 void diff_nested(struct diff *d);
 
+/* The kind of that name, of which there is one. */
+const struct diff_kind *diff_kind_of(const char *name);
+
+/* What `has` grants by host name and `lacks` (NULL: nothing) does not. */
+void diff_names_one_way(struct diff *d, const struct compile *has, const struct compile *lacks, enum diff_way way,
+			struct diff_entries *to);
+
 /* After the kinds: fills d->held. */
 void diff_held(struct diff *d);
 

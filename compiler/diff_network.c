@@ -291,6 +291,7 @@ static void held_with(struct diff *d, bool before, const struct net_set *left, b
 		}
 	if (*text) {
 		add_set(d, left, false, d->new, DIFF_GRANTED, &d->held);
+		diff_names_one_way(d, d->new, before ? d->old : NULL, DIFF_GRANTED, &d->held);
 		if (resolver)
 			*ARENA_PUSH(d->arena, d->held.item, d->held.n, d->held.cap) = (struct diff_entry){
 				.kind = d->kind, .text = "the name servers of the host", .side = d->new,

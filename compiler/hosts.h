@@ -10,6 +10,7 @@
 #include "compiler/ast.h"
 #include "compiler/buffer.h"
 #include "compiler/diag.h"
+#include "compiler/egress_addr.h"
 #include "compiler/policy.h"
 
 /*
@@ -36,6 +37,9 @@ bool host_bounded(struct diags *d, const struct host_pattern *p, const char *tex
  * may be named.  Returns false after the error was recorded.
  */
 bool host_place_check(struct diags *d, const struct net_operand *place);
+
+/* Where the addresses of a name may be unless its rule says so. */
+struct addr_ranges host_public(struct arena *a, enum net_family family);
 
 /* True if a name in normal form is one that the pattern speaks of. */
 bool host_matches(const struct host_pattern *p, const char *name);

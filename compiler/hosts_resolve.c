@@ -42,9 +42,8 @@ static void add_operand(struct arena *a, struct addr_ranges *list, const struct 
 		ranges_add(a, list, o->lo, o->hi);
 }
 
-/* What no name may lead to unless its rule says so: nothing but public addresses, and those that carry none in them.
- */
-static struct addr_ranges public_addresses(struct arena *a, enum net_family family)
+/* Globally reachable addresses, but for those that carry others in them. */
+struct addr_ranges host_public(struct arena *a, enum net_family family)
 {
 	struct addr_ranges all = { 0 }, not = registry_not_global(a, family);
 
@@ -75,7 +74,7 @@ static struct addr_ranges place_of(struct arena *a, const struct host_rule *r, e
 	ranges_normalise(&in);
 	ranges_normalise(&not );
 	if (!r->nwithin)
-		in = public_addresses(a, family);
+		in = host_public(a, family);
 	return ranges_subtract(a, &in, &not );
 }
 
@@ -110,7 +109,7 @@ static uint32_t intern_place(struct gather *g, const struct host_rule *r)
 	p->range[NET_V4] = copy_ranges(g->a, &v4, &p->n[NET_V4]);
 	p->range[NET_V6] = copy_ranges(g->a, &v6, &p->n[NET_V6]);
 	for (int f = 0; p->global && f < NET_FAMILIES; f++) {
-		struct addr_ranges all = public_addresses(g->a, (enum net_family)f);
+		struct addr_ranges all = host_public(g->a, (enum net_family)f);
 		struct addr_ranges lacks = ranges_subtract(g->a, &all, f == NET_V4 ? &v4 : &v6);
 
 		p->except[f] = copy_ranges(g->a, &lacks, &p->nexcept[f]);

@@ -98,6 +98,37 @@ diffs "a narrower place" 0 "$one within 10.0.0.0/8" "$one within 10.1.0.0/16"
 diffs "a wider place" 1 "$one within 10.1.0.0/16" "$one within 10.0.0.0/8"
 diffs "a denied name less" 1 'allow tcp *.example.com port 443; deny a.example.com' 'allow tcp *.example.com port 443'
 diffs "a denied address less" 1 "$one; deny 198.18.0.0/15" "$one"
+# told NAME TEXT: a line of the last diff.
+told() { expect "diff: $1" -n "$(grep -F -- "$2" "$work/out")"; }
+diffs "a wildcard for its parts" 0 'allow tcp { *.example.com } port 443' \
+	'allow tcp *.example.com except a.example.com port 443; allow tcp a.example.com port 443'
+told "they are equal" 'equal reach'
+diffs "a denial gone" 1 'allow tcp *.example.com port 443; deny { a.example.com, *.b.example.com }' \
+	'allow tcp *.example.com port 443'
+told "the name that was denied" '+ tcp a.example.com port 443'
+told "and those below the other" '+ tcp *.b.example.com port 443'
+diffs "a port more, of most names" 1 'allow tcp *.example.com port 443; allow tcp a.example.com port 80' \
+	'allow tcp *.example.com port { 80, 443 }'
+told "but for what was granted" '+ tcp *.example.com except a.example.com port 80'
+told "an example that no rule names" 'example: connect tcp x.example.com port 80'
+diffs "a private network more" 1 "$one" "$one; $one within 10.0.0.0/8"
+told "the addresses" '+ tcp a.example.com port 443 within 10.0.0.0/8'
+diffs "an address of a name that was excepted" 1 'allow tcp a.example.com except 8.8.8.8 port 443' "$one"
+told "that address" '+ tcp a.example.com port 443 within 8.8.8.8'
+diffs "a public address by name and place" 1 "$one" "$one; $one within 8.8.8.8"
+told "which may be the host's own then" '+ tcp a.example.com port 443 within 8.8.8.8 where it is an address of the host'
+key='credentialEnv OPENAI_API_KEY'
+diffs "a name while a credential is held" 1 "$one }; $key; network { " \
+	"$one; allow tcp b.example.com port 443 }; $key; network { "
+told "the name" '+ tcp b.example.com port 443, holding OPENAI_API_KEY'
+expect "diff: and no other one" "$(grep -c holding "$work/out")" = 1
+diffs "an old name, and a new credential" 1 "$one" "$one }; $key; network { "
+told "the old name" '+ tcp a.example.com port 443, holding OPENAI_API_KEY'
+"$cavec" diff --format json "$work/old.cave" "$work/new.cave" >"$work/out"
+expect "diff: JSON has the name" "$("$python" -c 'import json, sys
+d = json.load(open(sys.argv[1]))["reachable_with_credential"][0]
+print(d["kind"], d["name"], d["ports"][0]["from"], d["except_addresses"], d["credentials"])' "$work/out")" = \
+	"name a.example.com 443 [] ['OPENAI_API_KEY']"
 printf 'profile p {\n  network { %s }\n  profile i { network { %s } }\n}\n' \
 	"$one" 'allow tcp *.example.com port 443' >"$work/w.cave"
 run "$cavec" "$work/w.cave" -o "$work/w.bpf"

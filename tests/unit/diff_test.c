@@ -8,7 +8,7 @@
 #include "tests/unit/review_policies.h"
 #include "tests/unit/unit.h"
 
-enum { NET_PAIRS = 600, CALL_PAIRS = 500, FILE_PAIRS = 600 };
+enum { NET_PAIRS = 600, NAME_PAIRS = 1500, CALL_PAIRS = 500, FILE_PAIRS = 600 };
 
 /* Is the address in the range as it is reported: ADDRESS, ADDRESS/BITS or ADDRESS-ADDRESS? */
 static bool in_text(const char *s, enum net_family family, struct net_addr at)
@@ -145,6 +145,166 @@ static void test_networks(void)
 		agreed++;
 	check(agreed == NET_PAIRS, "%u pairs of networks agree with the rules at every boundary", (unsigned)NET_PAIRS);
 	check(differing > NET_PAIRS / 2, "most of the pairs differ (%u)", differing);
+}
+
+/* --- names --------------------------------------------------------------------------------------- */
+
+struct name_point {
+	const char *name;
+	struct point at;
+	bool public, own;
+	int proto;
+	uint16_t port;
+};
+
+static bool in_list(json_t *list, const struct point *at)
+{
+	json_t *range;
+	size_t i;
+
+	json_array_foreach(list, i, range)
+		if (in_text(json_string_value(range), at->family, at->addr))
+			return true;
+	return false;
+}
+
+static bool pattern_matches(const char *text, const char *name)
+{
+	const bool below = strncmp(text, "*.", 2) == 0;
+
+	return host_matches(&(struct host_pattern){ .name = below ? text + 2 : text, .below = below }, name);
+}
+
+static bool entry_names(json_t *d, const struct name_point *p)
+{
+	json_t *except, *ports_of, *within = json_object_get(d, "within");
+	bool by_port = false;
+	size_t i;
+
+	if (strcmp(json_string_value(json_object_get(d, "protocol")), p->proto == NET_TCP ? "tcp" : "udp") != 0 ||
+	    !pattern_matches(json_string_value(json_object_get(d, "name")), p->name) ||
+	    (json_is_true(json_object_get(d, "own_addresses")) && !p->own))
+		return false;
+	json_array_foreach(json_object_get(d, "except"), i, except)
+		if (pattern_matches(json_string_value(except), p->name))
+			return false;
+	json_array_foreach(json_object_get(d, "ports"), i, ports_of)
+		by_port |= json_integer_value(json_object_get(ports_of, "from")) <= p->port &&
+			   p->port <= json_integer_value(json_object_get(ports_of, "to"));
+	if (!by_port)
+		return false;
+	if (within)
+		return in_list(within, &p->at);
+	return p->public && !in_list(json_object_get(d, "except_addresses"), &p->at);
+}
+
+/* How often the entries name it.  What a global place lacks is the host's own, of which it says nothing. */
+static unsigned name_named(const struct diff_entries *e, enum diff_way way, const struct name_point *p)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < e->n; i++)
+		if (strcmp(e->item[i].kind->name, "name") == 0 && e->item[i].way == way)
+			n += entry_names(e->item[i].detail, p);
+	return n;
+}
+
+static bool name_held(const struct policy *c, const struct name_point *p)
+{
+	return name_reaches(c, p->name, p->at.family, p->at.addr, p->public, p->own, p->proto, p->port);
+}
+
+static const char *names_wrong_at(const struct diff *d, const struct name_point *p)
+{
+	bool old = name_held(&d->old->policy, p), new = name_held(&d->new->policy, p);
+	bool held = new && d->new->policy.ncredentials && !(old && d->old->policy.ncredentials);
+	unsigned granted = name_named(&d->found, DIFF_GRANTED, p), refused = name_named(&d->found, DIFF_REFUSED, p);
+
+	/* An entry is about all addresses; that it is not about the host's own is not said, as no name leads there. */
+	if (p->own ? granted < (new && !old) : granted != (new && !old))
+		return "newly granted";
+	if (p->own ? refused < (old && !new) : refused != (old && !new))
+		return "newly refused";
+	if (p->own ? name_named(&d->held, DIFF_GRANTED, p) < held : name_named(&d->held, DIFF_GRANTED, p) != held)
+		return "while a credential is held";
+	return NULL;
+}
+
+/* Every name at every address; of ports, protocols and whose address it is a part at a time. */
+static const char *names_wrong_anywhere(const struct diff *d, uint64_t *seed)
+{
+	static const char *const names[] = {
+		"a.example.com", "b.example.com", "example.com", "z.example.com", "x.a.example.com", "z.a.example.com",
+		"y.x.a.example.com", "z.x.a.example.com", "z.y.x.a.example.com", "aa.example.com", "z.aa.example.com",
+		"c.example.net", "example.net", "z.c.example.net", "z.example.net", "d.example.org", "xexample.com",
+		"z.d.example.org", "org", "com",
+	};
+	static const struct {
+		const char *text;
+		bool public;
+	} at[] = {
+		{ "8.8.8.8", true }, { "8.8.8.9", true }, { "8.8.9.0", true }, { "8.7.255.255", true }, { "8.9.0.0", true },
+		{ "10.0.0.0", false }, { "10.1.0.0", false }, { "10.1.255.255", false }, { "10.2.0.0", false },
+		{ "10.127.255.255", false }, { "10.128.0.0", false }, { "11.0.0.0", true }, { "198.51.0.0", true },
+		{ "198.51.100.1", false }, { "127.0.0.1", false }, { "169.254.169.254", false }, { "2606:4700::1", true },
+		{ "fd00::1", false }, { "fd01::1", false }, { "::1", false },
+	};
+	static const uint16_t port[] = { 1, 2, 79, 80, 81, 82, 90, 91, 100, 101, 443, 8000, 8011, 65535 };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		for (size_t k = 0; k < sizeof at / sizeof *at; k++)
+			for (unsigned m = 0; m < 5; m++) {
+				struct name_point p = { .name = names[i], .public = at[k].public, .proto = (int)pick(seed, 2),
+							.own = pick(seed, 2), .port = port[pick(seed, sizeof port / sizeof *port)] };
+				const char *wrong;
+
+				p.at.addr = parse_addr(at[k].text, strlen(at[k].text), &p.at.family);
+				wrong = names_wrong_at(d, &p);
+				if (wrong)
+					return arena_printf(d->arena, "%s: %s at %s%s, %s port %u", wrong, p.name, at[k].text,
+							    p.own ? ", the host's own" : "", p.proto ? "udp" : "tcp", p.port);
+			}
+	return NULL;
+}
+
+static bool compare_names(uint64_t *seed, unsigned *differing)
+{
+	char *old_text = random_names(seed), *new_text = random_names(seed);
+	struct compile *old = resolve(old_text), *new = resolve(new_text);
+	const char *wrong = old && new ? NULL : "resolved";
+	struct diff d;
+
+	if (!wrong) {
+		diff_policies(&new->arena, old, new, &d);
+		wrong = names_wrong_anywhere(&d, seed);
+		*differing += d.found.n > 0;
+	}
+	if (wrong) {
+		fprintf(stderr, "%s:\n--- old\n%s--- new\n%s", wrong, old_text, new_text);
+		if (old && new)
+			diff_print(&d, &(struct diff_names){ "old", "new", false }, false, stderr);
+	}
+	if (old && new)
+		diff_end(&d);
+	if (old)
+		compile_end(old);
+	if (new)
+		compile_end(new);
+	free(old_text);
+	free(new_text);
+	return !wrong;
+}
+
+static void test_names(void)
+{
+	uint64_t seed = 17;
+	unsigned agreed = 0, differing = 0;
+
+	while (agreed < NAME_PAIRS && compare_names(&seed, &differing))
+		agreed++;
+	check(agreed == NAME_PAIRS, "%u pairs of names agree with the rules at every name, address and port",
+	      (unsigned)NAME_PAIRS);
+	check(differing > NAME_PAIRS / 2, "most of the pairs differ (%u)", differing);
 }
 
 /* --- system calls -------------------------------------------------------------------------------- */
@@ -405,6 +565,7 @@ static void test_files(void)
 int main(void)
 {
 	test_networks();
+	test_names();
 	test_calls();
 	test_files();
 	return unit_done();

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compiler/egress_reference.h"
+#include "compiler/hosts.h"
 #include "compiler/pipeline.h"
 
 static inline unsigned pick(uint64_t *seed, unsigned n)
@@ -76,6 +77,90 @@ static inline char *random_network(uint64_t *seed)
 	copy = strdup(text);
 	arena_free(&a);
 	return copy;
+}
+
+/* --- names --------------------------------------------------------------------------------------- */
+
+static const char *const name_patterns[] = {
+	"a.example.com", "b.example.com", "*.example.com", "x.a.example.com", "*.a.example.com", "example.com",
+	"c.example.net", "*.example.net", "y.x.a.example.com", "aa.example.com",
+};
+static const char *const name_places[] = {
+	"", "", "", " within 10.0.0.0/8", " within { 10.0.0.0/9, fd01::/16 }", " within { 10.1.0.0/16, 198.51.0.0/16 }",
+	" within 8.8.0.0/16",
+};
+static const char *const name_excepts[] = {
+	"", "", " except b.example.com", " except *.a.example.com", " except 8.8.8.8",
+	" except { a.example.com, 8.8.8.0/24 }",
+};
+enum { NAME_PATTERNS = 10, NAME_PLACES = 7, NAME_EXCEPTS = 6 };
+
+static inline char *random_names(uint64_t *seed)
+{
+	struct arena a = { NULL };
+	char *text = arena_strdup(&a, "profile p {\n network {\n"), *copy;
+	unsigned n = 1 + pick(seed, 5);
+
+	for (unsigned i = 0; i < n; i++) {
+		const char *name = name_patterns[pick(seed, NAME_PATTERNS)], *port = ports[pick(seed, 9)];
+		const char *proto = (const char *[]){ "tcp", "udp", "{ tcp, udp }" }[pick(seed, 3)];
+
+		if (!pick(seed, 6))
+			text = arena_printf(&a, "%sdeny %s\n", text, name);
+		else if (!pick(seed, 8))
+			text = arena_printf(&a, "%sallow %s 10.0.0.0/24 port %s\n", text, proto, port);
+		else
+			text = arena_printf(&a, "%sallow %s { %s, d.example.org }%s port %s%s\n", text, proto, name,
+					    name_excepts[pick(seed, NAME_EXCEPTS)], port, name_places[pick(seed, NAME_PLACES)]);
+	}
+	text = arena_printf(&a, "%s }\n%s}\n", text, pick(seed, 3) ? "" : " credentialEnv OPENAI_API_KEY\n");
+	copy = strdup(text);
+	arena_free(&a);
+	return copy;
+}
+
+static inline bool speaks_of(const struct host_pattern *list, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (host_matches(&list[i], name))
+			return true;
+	return false;
+}
+
+static inline bool holds_addr(const struct net_operand *list, size_t n, enum net_family family, struct net_addr at)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].family == family && net_addr_cmp(list[i].lo, at) <= 0 && net_addr_cmp(at, list[i].hi) <= 0)
+			return true;
+	return false;
+}
+
+static inline bool has_port(const struct net_ports *list, size_t n, uint16_t port)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].lo <= port && port <= list[i].hi)
+			return true;
+	return false;
+}
+
+/* What the rules say, one by one, of a name that leads to an address; `public`: of the world; `own`: of the host. */
+static inline bool name_reaches(const struct policy *p, const char *name, enum net_family family, struct net_addr at,
+				bool public, bool own, int proto, uint16_t port)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < p->nhost_rules; i++) {
+		const struct host_rule *r = &p->host_rule[i];
+
+		if (!speaks_of(r->to, r->nto, name))
+			continue;
+		if (!r->allow)
+			return false;
+		found |= !speaks_of(r->except, r->nexcept, name) && !holds_addr(r->not_at, r->nnot_at, family, at) &&
+			 (r->nwithin ? holds_addr(r->within, r->nwithin, family, at) : public && !own) &&
+			 r->proto[proto] && has_port(r->port, r->nports, port);
+	}
+	return found;
 }
 
 static inline struct net_addr parse_addr(const char *s, size_t n, enum net_family *family)
