@@ -19,7 +19,7 @@ enum sys_action {
 	SYS_GUARD_SIGNAL, /* allowed where CAVE_PATCH_RET_SIGNAL says so */
 	SYS_COUNTED, /* SECCOMP_RET_USER_NOTIF: the runtime, which counts processes, lets it through */
 	SYS_EXEC_ONCE, /* allowed with the runtime's random value in arguments 3 to 5 */
-	SYS_ERRNO, /* refused with sys_result.error */
+	SYS_ERRNO, /* refused with sys_result.error; with 0 the call is not made either */
 	SYS_KILL, /* SECCOMP_RET_KILL_PROCESS */
 };
 

@@ -168,6 +168,7 @@ static const char *answer_text(struct arena *a, uint32_t answer)
 	case SECCOMP_RET_LOG: return "is let through and logged";
 	case SECCOMP_RET_USER_NOTIF: return "is let through while there are fewer processes than granted";
 	case SECCOMP_RET_KILL_PROCESS: return "ends the process";
+	case SECCOMP_RET_ERRNO: return "is answered as if it had been made, and is not made";
 	case SAMPLE_METADATA: return "is let through where a mount namespace bounds changes of metadata, else EPERM";
 	case SAMPLE_SIGNAL: return "is let through where signals stay inside, else EPERM";
 	default: return arena_printf(a, "is refused with %s", errno_name((int)(answer & SECCOMP_RET_DATA)));

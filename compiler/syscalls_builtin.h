@@ -18,6 +18,7 @@ enum builtin {
 	BUILTIN_NETLINK,
 	BUILTIN_EXECUTE,
 	BUILTIN_CHILDREN,
+	BUILTIN_UNICAST,
 	BUILTIN_MAY, /* what a line may say beyond these; the last */
 	BUILTINS,
 };
@@ -58,6 +59,7 @@ static inline bool builtin_choice(uint32_t sets)
 
 	return (sets & BUILTIN_BIT(BUILTIN_BASE)) && network == protocol &&
 	       (network || !(sets & BUILTIN_BIT(BUILTIN_LISTEN))) &&
+	       ((sets & BUILTIN_BIT(BUILTIN_UDP)) || !(sets & BUILTIN_BIT(BUILTIN_UNICAST))) &&
 	       ((sets & BUILTIN_BIT(BUILTIN_EXECUTE)) || !(sets & BUILTIN_BIT(BUILTIN_CHILDREN)));
 }
 

@@ -63,6 +63,7 @@ never() {
 	set_table network 'network: added by any network grant'
 	set_table tcp 'tcp: added by a grant of tcp'
 	set_table udp 'udp: added by a grant of udp'
+	set_table unicast 'unicast: added where datagrams may go to a range of IPv4 addresses, or to those of names'
 	set_table listen 'listen: added by `listen tcp`'
 	set_table netlink 'netlink: added by `allow netlink route`'
 	set_table execute 'execute: added by `childProcess { … }`'

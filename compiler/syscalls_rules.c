@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/hostset.h"
 #include "compiler/syscalls.h"
 #include "compiler/syscalls_builtin.h"
 #include "compiler/syscalls_clauses.h"
@@ -322,6 +323,24 @@ static void add_set(struct resolution *r, struct clauses *to, struct builtin_cal
 		add_builtin(r, &to[calls.item[i].row], &calls.item[i]);
 }
 
+/*
+ * Whether datagrams of IPv4 may go to more than addresses that stand alone: which of a range is the broadcast
+ * address of some link is not known, and a name may have any.  What is for loopback does not leave the host.
+ */
+static bool reaches_ranges(const struct net_set *set)
+{
+	const struct net_cell *c = &set->cell[NET_UDP][NET_V4];
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->interval[i].lo.lo != c->interval[i].hi.lo &&
+		    (c->interval[i].lo.lo >> 24 != 127 || c->interval[i].hi.lo >> 24 != 127))
+			return true;
+	for (size_t i = 0; set->hosts && i < set->hosts->nclasses; i++)
+		if (set->hosts->class[i].ports[NET_UDP].n)
+			return true;
+	return false;
+}
+
 /* The built-in sets that a policy has, a bit each. */
 static uint32_t sets_of(const struct policy *p, const struct net_set *set)
 {
@@ -331,6 +350,7 @@ static uint32_t sets_of(const struct policy *p, const struct net_set *set)
 	       (net_set_uses(set, NET_TCP) ? BUILTIN_BIT(BUILTIN_TCP) : 0) |
 	       (net_set_uses(set, NET_UDP) ? BUILTIN_BIT(BUILTIN_UDP) : 0) |
 	       (net_set_listens(set, NET_TCP) ? BUILTIN_BIT(BUILTIN_LISTEN) : 0) |
+	       (reaches_ranges(set) ? BUILTIN_BIT(BUILTIN_UNICAST) : 0) |
 	       (p->netlink_route ? BUILTIN_BIT(BUILTIN_NETLINK) : 0) |
 	       (p->children ? BUILTIN_BIT(BUILTIN_EXECUTE) : 0) |
 	       (p->max_processes ? BUILTIN_BIT(BUILTIN_CHILDREN) : 0);

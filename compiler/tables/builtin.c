@@ -18,7 +18,7 @@ static const struct span nowhere;
 static const char *const set_names[BUILTINS] = {
 	[BUILTIN_BASE] = "base",     [BUILTIN_NETWORK] = "network", [BUILTIN_TCP] = "tcp",
 	[BUILTIN_UDP] = "udp",	     [BUILTIN_LISTEN] = "listen",   [BUILTIN_NETLINK] = "netlink",
-	[BUILTIN_EXECUTE] = "execute", [BUILTIN_CHILDREN] = "children",
+	[BUILTIN_EXECUTE] = "execute", [BUILTIN_CHILDREN] = "children", [BUILTIN_UNICAST] = "unicast",
 	[BUILTIN_MAY] = "may",
 };
 
@@ -93,6 +93,8 @@ static bool result_of(struct reading *r, const struct node *rule, struct sys_res
 		out->action = SYS_GUARD_SIGNAL;
 	else if (is_with(with, "errno", "ENOSYS"))
 		*out = (struct sys_result){ SYS_ERRNO, ENOSYS };
+	else if (is_with(with, "errno", "NONE"))
+		*out = (struct sys_result){ SYS_ERRNO, 0 };
 	else
 		return error(r, with, "unknown 'with'");
 	return true;

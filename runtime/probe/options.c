@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <linux/in6.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -355,6 +357,46 @@ static int multicast_send(char *const *arg)
 	return error;
 }
 
+/* Bytes in hexadecimal; ends the program where there are more than there is room for. */
+static size_t bytes_of(const char *text, uint8_t *to, size_t max)
+{
+	size_t n = 0;
+	unsigned byte;
+
+	for (; sscanf(text, "%2x", &byte) == 1; text += 2) {
+		if (n == max || !text[1]) {
+			fprintf(stderr, "probe: not bytes: %s\n", text);
+			exit(2);
+		}
+		to[n++] = (uint8_t)byte;
+	}
+	return n;
+}
+
+enum { OPTION_MAX = 64 };
+
+/* family, type, level, option, its value in hexadecimal */
+static int any_option(char *const *arg)
+{
+	uint8_t value[OPTION_MAX];
+	size_t size = bytes_of(arg[4], value, sizeof value);
+	int fd = socket(number(arg[0]), number(arg[1]), 0);
+	int error = fd < 0 ? errno : result(setsockopt(fd, number(arg[2]), number(arg[3]), value, (socklen_t)size));
+
+	close(fd);
+	return error;
+}
+
+/* A datagram to an address and port, with a control message: level, type, its bytes in hexadecimal. */
+static int any_control(char *const *arg)
+{
+	uint8_t data[OPTION_MAX];
+	size_t size = bytes_of(arg[4], data, sizeof data);
+	struct peer to = peer_of(arg[0], arg[1]);
+
+	return control_send(number(arg[2]), number(arg[3]), data, size, &to);
+}
+
 static int broadcast(char *const *arg)
 {
 	struct peer to = peer_of(arg[0], arg[1]);
@@ -386,5 +428,7 @@ const struct attempt option_attempts[] = {
 	{ "join-anycast", 2, join_anycast },
 	{ "multicast-send", 3, multicast_send },
 	{ "broadcast", 2, broadcast },
+	{ "setsockopt", 5, any_option },
+	{ "control", 5, any_control },
 	{ NULL, 0, NULL },
 };

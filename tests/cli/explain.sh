@@ -96,3 +96,20 @@ expect_status 'a profile that is refused' 2 "$cavec" explain "$work/bad.cave"
 printf 'filter f { allow read }\n' >"$work/f.cave"
 expect_status 'a bare filter' 0 "$cavec" explain "$work/f.cave" syscall read
 expect_status 'a bare filter has no network' 2 "$cavec" explain "$work/f.cave" connect tcp 10.0.0.1 port 1
+
+# --- an option that is taken and has no effect: where datagrams reach a range
+broadcast() {
+	test_name=$1 text=$2
+	printf 'profile b { network { %s } }\n' "$3" >"$work/b.cave"
+	run "$cavec" explain "$work/b.cave" syscall setsockopt - SOL_SOCKET SO_BROADCAST
+	expect "$test_name" "$(grep -cF -- "$text" "$work/out")" = 1
+}
+taken='is answered as if it had been made, and is not made' works='the base set allows it'
+broadcast 'broadcast: a range' "$taken" 'allow udp 10.0.0.0/31 port 53'
+broadcast 'broadcast: two ranges that are no range by UDP' "$works" 'allow tcp 10.0.0.0/24 port 1; allow udp 10.0.0.1 port 1'
+broadcast 'broadcast: addresses beside each other' "$taken" 'allow udp 10.0.0.254 port 1; allow udp 10.0.0.255 port 1'
+broadcast 'broadcast: addresses that stand alone' "$works" 'allow udp { 10.0.0.253, 10.0.0.255, localhost } port 1'
+broadcast 'broadcast: beyond loopback' "$taken" 'allow udp 127.0.0.0-128.0.0.1 port 1'
+broadcast 'broadcast: names by UDP' "$taken" 'allow udp www.example.com port 443'
+broadcast 'broadcast: names by TCP' "$works" 'allow tcp www.example.com port 443'
+broadcast 'broadcast: IPv6' "$works" 'allow udp 2001:db8::/64 port 443'
