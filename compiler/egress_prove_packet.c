@@ -208,7 +208,8 @@ static void prove_device(struct prover *v, struct packet p)
 		put_destination(&p.w, around_loopback[i].addr, p.q.port);
 		p.ctx.ifindex = CAVE_NAMES_DEVICE + 1;
 		p.q.form = "to what is, or is beside, a loopback address, by another device";
-		if (tcp || loopback)
+		/* The resolver of granted names is a peer by the loopback device alone. */
+		if ((tcp && !is_loopback(p.q.at)) || loopback)
 			ask_packet(v, &p.q, &p.ctx, &p.w, p.leave && !loopback);
 		p.ctx.ifindex = CAVE_NAMES_DEVICE;
 		p.q.form = "to what is, or is beside, a loopback address, by its device";
