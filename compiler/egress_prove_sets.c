@@ -398,8 +398,8 @@ static struct net_addr source_of(const struct prover *v, const struct shape *sha
 }
 
 /*
- * What goes from an address to itself, by port 0, is taken for a mixture of two peers also where no datagram of IPv4 has
- * one: a program beside name servers is made before it is known whether they have addresses of IPv4.
+ * What goes from an address to itself, by port 0, is taken for a mixture of two peers also where no datagram of IPv4
+ * has one: a program beside name servers is made before it is known whether they have addresses of IPv4.
  */
 static bool mixed_of_none(const struct sets *s, const struct walk_region *r)
 {

@@ -89,7 +89,8 @@ static void test_contents(const struct compile *c)
 /* --- whether a fault makes a difference ----------------------------------- */
 
 /* The program's answer about a destination: of a call, or of a packet whose socket has it for a peer. */
-static uint64_t answer(const struct hook_program *h, struct ebpf_map *map, const uint8_t to[16], int protocol, uint16_t port)
+static uint64_t answer(const struct hook_program *h, struct ebpf_map *map, const uint8_t to[16], int protocol,
+		       uint16_t port)
 {
 	struct bpf_sock_addr addr = { .family = AF_INET6, .user_family = AF_INET6, .protocol = (uint32_t)protocol,
 				      .type = protocol == IPPROTO_TCP ? SOCK_STREAM : SOCK_DGRAM, .user_port = htons(port) };
@@ -192,8 +193,8 @@ static void test_search(const struct compile *c)
 		}
 		free(copy);
 	}
-	check(2 * told > made && !missed, "of %zu faults in searches %zu make a difference at a boundary, %zu are missed", made,
-	      told, missed);
+	check(2 * told > made && !missed, "of %zu faults in searches %zu make a difference at a boundary, %zu are missed",
+	      made, told, missed);
 }
 
 int main(void)
