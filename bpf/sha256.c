@@ -5,6 +5,7 @@
  */
 #include "bpf/sha256.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -185,11 +186,23 @@ static bool has_instructions(void)
 enum { WORTH_ASKING = 32 };
 enum way { NOT_ASKED, PLAIN, INSTRUCTIONS };
 
+/* What the processor has answered, whoever asked it: the same for all threads, and for ever. */
+static _Atomic uint8_t answered;
+
+static uint8_t ask(size_t blocks)
+{
+	uint8_t way = atomic_load_explicit(&answered, memory_order_relaxed);
+
+	if (way == NOT_ASKED && blocks >= WORTH_ASKING) {
+		way = has_instructions() ? INSTRUCTIONS : PLAIN;
+		atomic_store_explicit(&answered, way, memory_order_relaxed);
+	}
+	return way;
+}
+
 static void compress_all(struct sha256 *s, const uint8_t *p, size_t blocks)
 {
-	if (s->way == NOT_ASKED && blocks >= WORTH_ASKING)
-		s->way = has_instructions() ? INSTRUCTIONS : PLAIN;
-	if (s->way == INSTRUCTIONS)
+	if (ask(blocks) == INSTRUCTIONS)
 		compress_ni(s->h, p, blocks);
 	else
 		for (; blocks; blocks--, p += sizeof s->block)

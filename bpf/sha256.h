@@ -12,7 +12,6 @@ struct sha256 {
 	uint32_t h[8];
 	uint64_t n; /* bytes added so far */
 	uint8_t block[64]; /* the last n % 64 of them */
-	uint8_t way; /* how to compress, once that has been found out */
 };
 
 void sha256_init(struct sha256 *s);

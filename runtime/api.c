@@ -14,12 +14,14 @@ bool api_guard(struct memory *m, bool (*step)(void *of, struct refusal *r), void
 	return ok;
 }
 
-void *api_make(size_t size)
+void *api_make(size_t size, memory_idle *idle)
 {
 	struct memory memory = { .head = NULL };
 	jmp_buf exhausted;
 	struct memory *handle;
 
+	if (idle)
+		memory_begin(&memory, idle);
 	memory.exhausted = &exhausted;
 	if (setjmp(exhausted))
 		return NULL;
@@ -29,12 +31,15 @@ void *api_make(size_t size)
 	return handle;
 }
 
-void api_free(void *handle)
+void api_free(void *handle, memory_idle *idle)
 {
 	struct memory memory;
 
 	memcpy(&memory, handle, sizeof memory);
-	memory_free(&memory);
+	if (idle)
+		memory_end(&memory, idle);
+	else
+		memory_free(&memory);
 }
 
 enum cave_code api_answer(bool ok, const struct refusal *r, struct cave_error *error)

@@ -21,6 +21,7 @@ struct cave_prepared {
 	struct records records;
 	struct kept kept; /* of a policy that grants network */
 	_Atomic bool started;
+	memory_idle idle; /* of tools */
 	_Atomic int spare; /* a ruleset for the next start, made while the last tool runs; -1: there is none */
 	struct names_prepared *names; /* of one that grants by host name, else NULL */
 	bool fresh; /* the plan has been checked and not made: each tool makes its own */
@@ -32,9 +33,12 @@ struct cave_prepared {
 /* Calls step(of) where memory of `m` is taken; refuses if it runs out.  What was half made is the caller's to undo. */
 bool api_guard(struct memory *m, bool (*step)(void *of, struct refusal *r), void *of, struct refusal *r);
 
-/* A handle of `size` bytes, cleared, in the memory that it begins with; NULL if there is none.  api_free() frees it. */
-void *api_make(size_t size);
-void api_free(void *handle);
+/*
+ * A handle of `size` bytes, cleared, in the memory that it begins with; NULL if there is none.  api_free() frees it.
+ * Where many come and go, `idle` holds memory for the next; else it is NULL.
+ */
+void *api_make(size_t size, memory_idle *idle);
+void api_free(void *handle, memory_idle *idle);
 
 /* CAVE_OK, or the code of *r, copied to *error. */
 enum cave_code api_answer(bool ok, const struct refusal *r, struct cave_error *error);

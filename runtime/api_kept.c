@@ -46,7 +46,7 @@ static bool keep(void *of, struct refusal *r)
 
 enum cave_code cave_keep(struct cave_policy *policy, const struct cave_options *options, struct cave_error *error)
 {
-	struct keeping *k = api_make(sizeof *k);
+	struct keeping *k = api_make(sizeof *k, NULL);
 	enum cave_code code;
 
 	if (k) {
@@ -57,7 +57,7 @@ enum cave_code cave_keep(struct cave_policy *policy, const struct cave_options *
 	code = with(k, keep, error);
 	if (k) {
 		kept_release(&k->kept);
-		api_free(k);
+		api_free(k, NULL);
 	}
 	return code;
 }
@@ -86,7 +86,7 @@ static bool list(void *of, struct refusal *r)
 
 enum cave_code cave_kept_list(cave_kept_seen seen, void *context, struct cave_error *error)
 {
-	struct keeping *k = api_make(sizeof *k);
+	struct keeping *k = api_make(sizeof *k, NULL);
 	enum cave_code code;
 
 	if (k) {
@@ -95,7 +95,7 @@ enum cave_code cave_kept_list(cave_kept_seen seen, void *context, struct cave_er
 	}
 	code = with(k, list, error);
 	if (k)
-		api_free(k);
+		api_free(k, NULL);
 	return code;
 }
 
@@ -109,7 +109,7 @@ static bool forget(void *of, struct refusal *r)
 enum cave_code cave_kept_forget(const struct cave_policy *policy, unsigned *gone, unsigned *busy,
 				struct cave_error *error)
 {
-	struct keeping *k = api_make(sizeof *k);
+	struct keeping *k = api_make(sizeof *k, NULL);
 	enum cave_code code;
 
 	if (k)
@@ -120,6 +120,6 @@ enum cave_code cave_kept_forget(const struct cave_policy *policy, unsigned *gone
 		*busy = k->busy;
 	}
 	if (k)
-		api_free(k);
+		api_free(k, NULL);
 	return code;
 }

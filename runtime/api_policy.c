@@ -35,7 +35,7 @@ static enum cave_code finish(struct opening *o, bool (*step)(void *, struct refu
 	struct refusal r;
 	bool ok;
 
-	o->policy = api_make(sizeof *o->policy);
+	o->policy = api_make(sizeof *o->policy, NULL);
 	if (o->policy) {
 		o->policy->fd = -1;
 		ok = api_guard(&o->policy->memory, step, o, &r);

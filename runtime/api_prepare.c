@@ -113,7 +113,7 @@ static bool prepare(void *of, struct refusal *r)
 enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_options *options,
 			    struct cave_prepared **out, struct cave_error *error)
 {
-	struct preparing p = { api_make(sizeof *p.prepared), policy, options };
+	struct preparing p = { api_make(sizeof *p.prepared, NULL), policy, options };
 	struct refusal r;
 	bool ok;
 
@@ -153,7 +153,8 @@ void cave_prepared_free(struct cave_prepared *prepared)
 	records_close(&prepared->records);
 	if (prepared->plan.bound[0] >= 0)
 		close(prepared->plan.bound[0]);
-	api_free(prepared);
+	memory_idle_free(&prepared->idle);
+	api_free(prepared, NULL);
 }
 
 int cave_prepared_group(const struct cave_prepared *prepared)

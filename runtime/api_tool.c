@@ -218,7 +218,7 @@ enum cave_code api_spawn(struct cave_prepared *prepared, const struct cave_spawn
 			 struct cave_tool **out, struct cave_error *error)
 {
 	struct refusal r;
-	struct starting s = { .tool = api_make(sizeof *s.tool), .spawn = spawn, .refusal = &r };
+	struct starting s = { .tool = api_make(sizeof *s.tool, &prepared->idle), .spawn = spawn, .refusal = &r };
 	struct cave_tool *t = s.tool;
 	bool ok;
 
@@ -375,6 +375,7 @@ static void end(struct cave_tool *t)
 
 enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 {
+	memory_idle *idle = tool ? &tool->prepared->idle : NULL;
 	struct refusal r;
 	bool ok;
 
@@ -396,6 +397,6 @@ enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 	ok = record_end(&tool->prepared->records, &tool->record, &r);
 	ok = groups_remove(&tool->groups, ok ? &r : NULL) && ok;
 	ok = plan_close(&tool->own, ok ? &r : NULL) && ok;
-	api_free(tool);
+	api_free(tool, idle);
 	return api_answer(ok, &r, error);
 }

@@ -19,6 +19,10 @@
 /* Documentation/admin-guide/devices.txt: 5 char, 2 = /dev/ptmx. */
 enum { PTMX_MINOR = 2 };
 
+#define NULL_DEVICE makedev(1, 3)
+
+static const char null_path[] = "/dev/null";
+
 #ifndef F_GET_SEALS
 #define F_GET_SEALS 1034
 #endif
@@ -50,7 +54,7 @@ static bool is_terminal_or_null(int fd, const struct stat *st)
 	/* The controlling side of a pseudo-terminal types into the other: no tool is given that. */
 	if (st->st_rdev == makedev(TTYAUX_MAJOR, PTMX_MINOR))
 		return false;
-	return st->st_rdev == makedev(1, 3) || !tcgetattr(fd, &terminal);
+	return st->st_rdev == NULL_DEVICE || !tcgetattr(fd, &terminal);
 }
 
 /* NULL if it is one that may be given, else what it is. */
@@ -97,26 +101,36 @@ static const char *known_path(const struct descriptors *d, dev_t device, int fla
 	return NULL;
 }
 
+static bool opens(const char *path, const struct stat *device, int flags)
+{
+	int fd = openat(AT_FDCWD, path, flags);
+	struct stat st = { 0 };
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st))
+		st.st_rdev = 0;
+	close(fd);
+	return S_ISCHR(st.st_mode) && st.st_rdev == device->st_rdev;
+}
+
 /* Finds the path by which the device can be opened again; false if there is none. */
 static bool find_path(int fd, const struct stat *st, int flags, struct reopened *out)
 {
-	struct stat now = { 0 };
 	char link[32];
-	int again;
 	ssize_t n;
 
+	/* What is most often given needs no question of /proc, which costs more than all else here. */
+	if (st->st_rdev == NULL_DEVICE && opens(null_path, st, flags)) {
+		strcpy(out->path, null_path);
+		return true;
+	}
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	n = readlink(link, out->path, sizeof out->path);
 	if (n <= 0 || n == sizeof out->path)
 		return false;
 	out->path[n] = 0;
-	again = open(out->path, flags);
-	if (again < 0)
-		return false;
-	if (fstat(again, &now))
-		now.st_rdev = 0;
-	close(again);
-	return S_ISCHR(now.st_mode) && now.st_rdev == st->st_rdev;
+	return opens(out->path, st, flags);
 }
 
 /* Enters the device among those to be opened again; most often 0 to 2 are one and the same. */
@@ -167,12 +181,12 @@ static bool check_one(int fd, int number, struct descriptors *d, struct refusal 
 
 bool descriptors_open_null(int *out, struct refusal *r)
 {
-	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int fd = open(null_path, O_RDWR | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot open /dev/null");
-	if (fstat(fd, &st) || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 3)) {
+	if (fstat(fd, &st) || !S_ISCHR(st.st_mode) || st.st_rdev != NULL_DEVICE) {
 		close(fd);
 		return refuse(r, CAVE_FAILED, "/dev/null is not what it must be");
 	}
@@ -184,7 +198,7 @@ bool descriptors_open_null(int *out, struct refusal *r)
 static void add_null(int number, struct descriptors *d)
 {
 	d->reopened[d->nreopened++] = (struct reopened){ .fd = number, .flags = O_RDWR | O_NOCTTY | O_CLOEXEC,
-							 .device = makedev(1, 3), .path = "/dev/null" };
+							 .device = NULL_DEVICE, .path = "/dev/null" };
 }
 
 bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, int null, struct descriptors *out,

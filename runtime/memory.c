@@ -113,13 +113,46 @@ void memory_close(struct memory *m, int fd)
 		close(fd);
 }
 
+static void give_back(struct memory_block *block)
+{
+	while (block) {
+		struct memory_block *next = block->next;
+
+		munmap(block, block->size);
+		block = next;
+	}
+}
+
 void memory_free(struct memory *m)
 {
-	while (m->head) {
-		struct memory_block *next = m->head->next;
-
-		munmap(m->head, m->head->size);
-		m->head = next;
-	}
+	give_back(m->head);
+	m->head = NULL;
 	m->next = m->end = NULL;
+}
+
+void memory_begin(struct memory *m, memory_idle *idle)
+{
+	m->head = atomic_exchange(idle, NULL);
+	m->next = m->head ? (char *)m->head->data : NULL;
+	m->end = m->head ? (char *)m->head + m->head->size : NULL;
+}
+
+void memory_end(struct memory *m, memory_idle *idle)
+{
+	struct memory_block *block = m->head, *none = NULL;
+
+	/* The first one that it took stays. */
+	while (block && block->next) {
+		m->head = block->next;
+		block->next = NULL;
+		give_back(block);
+		block = m->head;
+	}
+	if (block && !atomic_compare_exchange_strong(idle, &none, block))
+		give_back(block);
+}
+
+void memory_idle_free(memory_idle *idle)
+{
+	give_back(atomic_exchange(idle, NULL));
 }

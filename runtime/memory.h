@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 struct memory_block;
@@ -41,5 +42,16 @@ int memory_let_go(struct memory *m, int fd);
 void memory_close(struct memory *m, int fd);
 
 void memory_free(struct memory *m);
+
+/*
+ * A block between two uses: giving memory back to the kernel and asking for it again costs more than most of what is
+ * done with it, above all where other threads run.  memory_begin() takes the one that is idle, if there is one, for a
+ * memory that has nothing yet; memory_end() frees `m` but for one that becomes idle.  Any threads may do so at once.
+ */
+typedef _Atomic(struct memory_block *) memory_idle;
+
+void memory_begin(struct memory *m, memory_idle *idle);
+void memory_end(struct memory *m, memory_idle *idle);
+void memory_idle_free(memory_idle *idle);
 
 #endif
