@@ -104,6 +104,26 @@ static void put_error(struct json *j, const struct ending *e)
 	json_put_string(j, "message", e->error.code ? e->error.text : NULL);
 }
 
+/* Those that were counted. */
+static void put_refusals(struct json *j, const struct ending *e)
+{
+	json_key(j, "refusals");
+	if (!e->traced && !e->counted) {
+		json_add_null(j);
+		return;
+	}
+	json_open(j, '{');
+	if (e->traced) {
+		json_put_number(j, "syscalls", e->refused_calls);
+		json_put_number(j, "files", e->refused_files);
+	}
+	if (e->counted) {
+		json_put_number(j, "network", e->refused.refused);
+		json_put_number(j, "probes", e->refused.probes);
+	}
+	json_close(j, '}');
+}
+
 static void put_tool(struct json *j, const struct ending *e)
 {
 	bool exited = e->tool && WIFEXITED(e->status), signalled = e->tool && WIFSIGNALED(e->status);
@@ -113,15 +133,7 @@ static void put_tool(struct json *j, const struct ending *e)
 	put_number_or_null(j, "pid", e->tool, (uint64_t)e->pid);
 	put_number_or_null(j, "tool_status", exited, (uint64_t)WEXITSTATUS(e->status));
 	put_number_or_null(j, "tool_signal", signalled, (uint64_t)WTERMSIG(e->status));
-	json_key(j, "refusals");
-	if (e->traced) {
-		json_open(j, '{');
-		json_put_number(j, "syscalls", e->refused_calls);
-		json_put_number(j, "files", e->refused_files);
-		json_close(j, '}');
-	} else {
-		json_add_null(j);
-	}
+	put_refusals(j, e);
 	put_number_or_null(j, "setup_ns", true, between(&e->begun, e->tool ? &e->started : &now));
 	put_number_or_null(j, "run_ns", e->tool, between(&e->started, &e->ended));
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cave.h"
+#include "runtime/refused/protocol.h"
 #include "runtime/report.h"
 
 struct ending {
@@ -23,6 +24,8 @@ struct ending {
 	int status; /* as waitpid() says it */
 	bool traced; /* and so refusals were counted */
 	uint64_t refused_calls, refused_files;
+	bool counted; /* by the network's policy */
+	struct denials_counted refused;
 	enum cave_code limit; /* what ended it in its own place; CAVE_OK */
 };
 

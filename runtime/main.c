@@ -138,7 +138,7 @@ static enum cave_code run_watched(const struct options *o, struct cave_prepared 
 
 	if (onlooker_begin(o, cave_prepared_group(prepared), log, &onlooker, &r)) {
 		code = run(o, prepared, mask, signals, e);
-		onlooker_end(&onlooker);
+		e->counted = onlooker_end(&onlooker, e->tool, &e->refused);
 	} else {
 		e->error = (struct cave_error){ .code = r.code, .status = r.status, .error = r.error };
 		memcpy(e->error.text, r.text, sizeof e->error.text);

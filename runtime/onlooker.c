@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/refused/protocol.h"
 #include "runtime/message.h"
 
 static const char *const places[] = { "cave-report", "../libexec/cave/cave-report" };
@@ -86,6 +85,7 @@ static bool is_ready(int fd, char answer[DENIALS_ANSWER_MAX])
 static bool begin(const struct options *o, const int from[3], struct onlooker *d, struct refusal *r)
 {
 	char path[PATH_MAX + 32], answer[DENIALS_ANSWER_MAX];
+	struct denials_counted none;
 	char *argv[] = { path, (char *)o->policy, (char *)(o->profile ? o->profile : ""),
 			 (char *)(o->report ? "1" : "0"), NULL };
 	int error;
@@ -98,7 +98,7 @@ static bool begin(const struct options *o, const int from[3], struct onlooker *d
 	close(from[1]);
 	if (is_ready(d->socket, answer))
 		return true;
-	onlooker_end(d);
+	onlooker_end(d, false, &none);
 	return refuse(r, CAVE_FAILED, "--report or --log: %s", *answer ? answer : "cave-report ended without an answer");
 }
 
@@ -136,12 +136,21 @@ bool onlooker_begin(const struct options *o, int group, int log, struct onlooker
 	return ok;
 }
 
-void onlooker_end(struct onlooker *d)
+bool onlooker_end(struct onlooker *d, bool started, struct denials_counted *counted)
 {
+	ssize_t n;
+
 	if (!d->helper)
-		return;
+		return false;
+	if (!started)
+		send(d->socket, DENIALS_NONE, strlen(DENIALS_NONE), MSG_NOSIGNAL);
+	shutdown(d->socket, SHUT_WR);
+	do
+		n = read(d->socket, counted, sizeof *counted);
+	while (n < 0 && errno == EINTR);
 	close(d->socket);
 	while (waitpid(d->helper, NULL, 0) < 0 && errno == EINTR)
 		;
 	d->helper = 0;
+	return n == sizeof *counted;
 }

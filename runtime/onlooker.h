@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "runtime/options.h"
+#include "runtime/refused/protocol.h"
 #include "runtime/report.h"
 
 struct onlooker {
@@ -22,7 +23,9 @@ bool onlooker_open_log(const struct options *o, int *log, struct refusal *r);
  */
 bool onlooker_begin(const struct options *o, int group, int log, struct onlooker *out, struct refusal *r);
 
-/* Lets it print the report, and waits for it. */
-void onlooker_end(struct onlooker *d);
+/*
+ * Lets it print the report, if a tool was started, and waits for it.  True if it has counted; then *counted is set.
+ */
+bool onlooker_end(struct onlooker *d, bool started, struct denials_counted *counted);
 
 #endif

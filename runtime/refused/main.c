@@ -3,8 +3,9 @@
  * cave-report POLICY PROFILE REPORT: started by caverun beside the tool (runtime/onlooker.c).
  *
  * Descriptors: 3 is the control group whose programs count, 4 a socket to caverun, 5 the log if there is one.  Answers
- * "ok" on the socket, or why not; then, with a log, looks every tenth of a second at what is new.  When caverun closes
- * the socket, or is gone, it looks once more, prints the report if REPORT is 1, and ends.
+ * "ok" on the socket, or why not; then, with a log, looks every tenth of a second at what is new.  When caverun has
+ * shut the socket down, or is gone, it looks once more, prints the report if REPORT is 1, answers how much it was, and
+ * ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -117,18 +118,19 @@ static void log_new(struct run *r, const struct denied *now, long n)
 	}
 }
 
-static void look(struct run *r, bool log)
+static bool look(struct run *r, bool log)
 {
 	struct denied *now = NULL;
 	long n = counts_read(&r->counts, &now, &r->lost);
 
 	if (n < 0)
-		return;
+		return false;
 	if (log)
 		log_new(r, now, n);
 	free(r->seen);
 	r->seen = now;
 	r->nseen = n;
+	return true;
 }
 
 /* --- the report ----------------------------------------------------------- */
@@ -158,10 +160,22 @@ static void report(const struct run *r)
 		fprintf(stderr, "caverun: nothing was refused by the network's policy\n");
 }
 
+static void answer(const struct run *r)
+{
+	struct denials_counted counted = { .refused = r->lost };
+
+	for (long i = 0; i < r->nseen; i++)
+		*(say_is_probe(&r->rules, &r->seen[i]) ? &counted.probes : &counted.refused) += r->seen[i].count;
+	/* If nobody listens, nobody wants to know. */
+	if (write(DENIALS_SOCKET, &counted, sizeof counted) < 0)
+		return;
+}
+
 int main(int argc, char **argv)
 {
 	struct run r = { .nseen = 0 };
 	struct pollfd end = { .fd = DENIALS_SOCKET, .events = POLLIN };
+	char none[sizeof DENIALS_NONE];
 	bool log;
 	int error;
 
@@ -179,8 +193,14 @@ int main(int argc, char **argv)
 	while (poll(&end, 1, log ? POLL_MS : -1) <= 0)
 		if (log)
 			look(&r, true);
-	look(&r, log);
+	if (read(DENIALS_SOCKET, none, sizeof none) > 0)
+		return 0;
+	if (!look(&r, log)) {
+		fprintf(stderr, "caverun: what the network's policy refused cannot be read: %s\n", strerror(errno));
+		return 1;
+	}
 	if (*argv[3] == '1')
 		report(&r);
+	answer(&r);
 	return 0;
 }

@@ -69,6 +69,28 @@ says "and of all of it" \
 own=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo)$(sed -n 's/^0:://p' /proc/self/cgroup)
 before=$(find "$own" -maxdepth 1 -name 'cave-1-*' | wc -l)
 watched --report
+# --- the record of --status-fd: the same, counted -----------------------------------------------------------
+# record OPTION…: what it says of refusals.
+record() {
+	"$caverun" --status-fd 9 "$@" "$work/report.bpf" -- "$probe" $attempts 9>"$work/record" >/dev/null 2>"$work/err"
+	"$python" -c 'import json, sys; print(json.dumps(json.load(open(sys.argv[1]))["refusals"]))' "$work/record"
+}
+expect "nothing is counted that is not asked for" "$(record)" = null
+counted=$(record --report)
+# Every sentence says how often, if more than once.
+total=$("$python" -c '
+import re, sys
+lines = [line for line in open(sys.argv[1]) if "refused by policy" in line]
+print(sum(int((re.search(r", (\d+) times", line) or [0, 1])[1]) for line in lines))' "$work/err")
+expect "the record has as many as the report" "$counted" = "{\"network\": $total, \"probes\": 0}"
+expect "and the log counts the same" "$(record --log "$work/log.counted")" = "$counted"
+"$caverun" --status-fd 9 --report "$work/report.bpf" -- "$probe" ids 9>"$work/record" >/dev/null 2>&1
+expect "nothing refused is 0, and not unknown" -n "$(grep -F '"refusals":{"network":0,"probes":0}' "$work/record")"
+run "$caverun" --report "$work/report.bpf" --keep-fd 8 -- "$probe" ids 8</dev/null
+expect "control: a start that is made reports" "$status $(grep -c 'nothing was refused' "$work/err")" = "0 1"
+run "$caverun" --report "$work/report.bpf" --keep-fd 8 -- "$probe" ids 8<"$work"
+expect "one that is refused has nothing to report" "$status $(grep -c 'was refused' "$work/err")" = "125 0"
+
 expect "no programs are kept for a report" "$(find "$own" -maxdepth 1 -name 'cave-1-*' | wc -l)" = "$before"
 
 # The log: JSON, appended, as it happens.
