@@ -138,7 +138,8 @@ SONAME := libcave.so.0
 RESOLVE_SRC := $(wildcard runtime/resolve_*.c) bpf/hosts.c
 RESOLVE_OBJ := $(RESOLVE_SRC:%.c=$(B)/musl/%.o)
 LOAD_SRC := $(wildcard runtime/load_*.c)
-LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/%.o) $(B)/runtime/kept_record.o $(B)/bpf/artefact.o $(B)/bpf/artefact_maps.o $(B)/bpf/hosts.o $(B)/bpf/sha256.o $(B)/bpf/limits.o
+LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/musl/%.o) $(patsubst %,$(B)/musl/%.o,runtime/kept_record $(patsubst %,bpf/%,artefact artefact_maps \
+	hosts sha256 limits))
 KERNEL_HEADERS := -idirafter /usr/include -idirafter /usr/include/$(ARCH)-linux-gnu
 
 ifdef SAN
@@ -194,7 +195,7 @@ $(B)/libcave.so: $(B)/$(SONAME)
 
 $(B)/cave-load: $(LOAD_OBJ)
 	@echo "  LD    $@"
-	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ -lbpf -lelf -lz
+	$(Q)$(O_CC) $(CFLAGS) $(STATIC) -pthread -o $@ $^
 
 # What was refused, and why: beside caverun where that is asked for.
 REFUSED_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/refused/*.c)) $(B)/runtime/json.o \

@@ -39,7 +39,6 @@ static bool keep(void *of, struct refusal *r)
 	if (!(k->plan.artefact.requires & CAVE_REQUIRE_EGRESS))
 		return true;
 	helper.path = k->options.loader;
-	helper.tmpdir = k->options.tmpdir;
 	sigemptyset(&helper.mask);
 	return kept_acquire(&k->memory, &k->plan.artefact, &helper, false, &k->kept, r) && kept_verify(&k->kept, r);
 }

@@ -75,7 +75,7 @@ static void keep(struct plan *plan)
 
 static bool find_kept(struct cave_prepared *p, struct refusal *r)
 {
-	struct egress_helper helper = { .path = p->options.loader, .tmpdir = p->options.tmpdir };
+	struct egress_helper helper = { .path = p->options.loader };
 
 	if (!(p->plan.artefact.requires & CAVE_REQUIRE_EGRESS))
 		return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loading programs needs libbpf, which would make every start slower: a helper does it, for those policies that
- * need it.  It gets four descriptors and answers on one of them (runtime/load_main.c).
+ * Loading programs is what most starts do not need, and takes threads and memory: a helper does it.  It gets four
+ * descriptors and answers on one of them (runtime/load_main.c).
  */
 #include "runtime/egress.h"
 
@@ -161,7 +161,7 @@ static bool make_arguments(struct memory *m, const struct egress_servers *server
 bool egress_load(struct memory *m, const struct artefact *a, const struct egress_servers *servers,
 		 const struct egress_helper *helper, const struct cgroup *c, struct refusal *r)
 {
-	char *env[] = { helper->tmpdir ? memory_printf(m, "TMPDIR=%s", helper->tmpdir) : NULL, NULL };
+	char *env[] = { NULL };
 	char *argv[CAVE_RESOLVERS + 2];
 	int answer[2], from[LOAD_FDS];
 	bool ok;

@@ -13,7 +13,6 @@
 /* How cave-load is started. */
 struct egress_helper {
 	const char *path; /* NULL: it is sought */
-	const char *tmpdir; /* where it may put the verifier's log; NULL: /tmp */
 	sigset_t mask; /* its signal mask */
 };
 

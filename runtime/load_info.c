@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * .BTF.ext (Documentation/bpf/btf.rst, 4.2).  libbpf reads it for whole object files only, and cave-load loads
- * checked programs one by one; every offset is checked here, since the section is outside the identity.
+ * .BTF.ext (Documentation/bpf/btf.rst, 4.2).  Every offset is checked here, since the section is outside the identity.
  */
 #include "runtime/load_info.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct ext_header {
 	uint16_t magic;
@@ -26,20 +26,16 @@ void load_info_open(const struct artefact *a, struct load_info *out)
 {
 	const struct artefact_section *btf = artefact_section(a, ".BTF");
 
-	*out = (struct load_info){ .ext = artefact_section(a, ".BTF.ext") };
-	if (!btf || btf->size > UINT32_MAX)
-		return;
-	out->btf = btf__new(btf->data, (uint32_t)btf->size);
-	if (out->btf && btf__load_into_kernel(out->btf)) {
-		btf__free(out->btf);
-		out->btf = NULL;
-	}
+	*out = (struct load_info){ .fd = -1, .ext = artefact_section(a, ".BTF.ext") };
+	if (btf && btf->size <= UINT32_MAX && load_btf_open(btf->data, btf->size, &out->btf))
+		out->fd = load_bpf_btf(btf->data, btf->size);
 }
 
 void load_info_close(struct load_info *info)
 {
-	btf__free(info->btf);
-	info->btf = NULL;
+	if (info->fd >= 0)
+		close(info->fd);
+	info->fd = -1;
 }
 
 /* A table of records: its size of one record, then blocks.  Copies the block of `section`; NULL if none. */
@@ -58,7 +54,6 @@ static void *find_block(const struct load_info *info, size_t offset, size_t size
 	size -= sizeof record;
 	while (size >= sizeof(struct ext_block)) {
 		struct ext_block block;
-		const char *name;
 		size_t bytes;
 
 		memcpy(&block, data, sizeof block);
@@ -67,8 +62,7 @@ static void *find_block(const struct load_info *info, size_t offset, size_t size
 		size -= sizeof block;
 		if (bytes > size || !bytes)
 			return NULL;
-		name = btf__name_by_offset(info->btf, block.section);
-		if (name && !strcmp(name, section)) {
+		if (!strcmp(load_btf_name(&info->btf, block.section), section)) {
 			void *copy = malloc(bytes);
 
 			*count = block.records;
@@ -92,14 +86,13 @@ static void to_instructions(void *records, uint32_t count, size_t record)
 	}
 }
 
-void load_info_fill(const struct load_info *info, const char *section, struct bpf_prog_load_opts *options,
-		    void *records[2])
+void load_info_fill(const struct load_info *info, const char *section, union bpf_attr *attr, void *records[2])
 {
 	struct ext_header h;
 	uint32_t functions = 0, lines = 0;
 
 	records[0] = records[1] = NULL;
-	if (!info->btf || !info->ext || info->ext->size < sizeof h)
+	if (info->fd < 0 || !info->ext || info->ext->size < sizeof h)
 		return;
 	memcpy(&h, info->ext->data, sizeof h);
 	if (h.magic != EXT_MAGIC || h.header_size < sizeof h || h.header_size > info->ext->size)
@@ -111,14 +104,14 @@ void load_info_fill(const struct load_info *info, const char *section, struct bp
 	if (!records[0])
 		return;
 	to_instructions(records[0], functions, sizeof(struct bpf_func_info));
-	options->prog_btf_fd = (uint32_t)btf__fd(info->btf);
-	options->func_info = records[0];
-	options->func_info_cnt = functions;
-	options->func_info_rec_size = sizeof(struct bpf_func_info);
+	attr->prog_btf_fd = (uint32_t)info->fd;
+	attr->func_info = (uintptr_t)records[0];
+	attr->func_info_cnt = functions;
+	attr->func_info_rec_size = sizeof(struct bpf_func_info);
 	if (!records[1])
 		return;
 	to_instructions(records[1], lines, sizeof(struct bpf_line_info));
-	options->line_info = records[1];
-	options->line_info_cnt = lines;
-	options->line_info_rec_size = sizeof(struct bpf_line_info);
+	attr->line_info = (uintptr_t)records[1];
+	attr->line_info_cnt = lines;
+	attr->line_info_rec_size = sizeof(struct bpf_line_info);
 }

@@ -3,13 +3,13 @@
 #ifndef CAVE_RUNTIME_LOAD_INFO_H
 #define CAVE_RUNTIME_LOAD_INFO_H
 
-#include <bpf/bpf.h>
-#include <bpf/btf.h>
-
 #include "bpf/artefact.h"
+#include "runtime/load_bpf.h"
+#include "runtime/load_btf.h"
 
 struct load_info {
-	struct btf *btf; /* NULL: the artefact has none, or the kernel does not take it */
+	int fd; /* of the BTF in the kernel; -1: the artefact has none, or the kernel does not take it */
+	struct load_btf btf; /* where it is there */
 	const struct artefact_section *ext; /* .BTF.ext; NULL */
 };
 
@@ -17,11 +17,10 @@ struct load_info {
 void load_info_open(const struct artefact *a, struct load_info *out);
 
 /*
- * Puts function and line records of `section` into `options`, as the kernel wants them: offsets are in
- * instructions, not bytes.  The records are of malloc() and go into records[2], to be freed by the caller.
+ * Puts function and line records of `section` into what a program is loaded with, as the kernel wants them: offsets are
+ * in instructions, not bytes.  The records are of malloc() and go into records[2], to be freed by the caller.
  */
-void load_info_fill(const struct load_info *info, const char *section, struct bpf_prog_load_opts *options,
-		    void *records[2]);
+void load_info_fill(const struct load_info *info, const char *section, union bpf_attr *attr, void *records[2]);
 
 void load_info_close(struct load_info *info);
 

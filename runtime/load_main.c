@@ -5,15 +5,15 @@
  * Started by caverun with its descriptors (runtime/load_protocol.h).  Answers in one sentence and ends; the
  * programs live as long as the group.
  */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@
 #include "runtime/load_maps.h"
 #include "runtime/load_protocol.h"
 
-enum { LOG_SIZE = 16 << 20 };
+enum { LOG_SIZE = 16 << 20, LOG_SHOWN = 500, THREADS_MAX = 4 };
 
 static const struct hook {
 	const char *section;
@@ -36,6 +36,20 @@ static const struct hook {
 #undef X
 };
 
+/* What one thread needs to know to load a program, and what all of them have done. */
+struct loading {
+	const struct artefact *artefact;
+	char **argv;
+	struct load_info info;
+	struct load_maps maps;
+	size_t n;
+	atomic_size_t next; /* the one that nobody has begun to load */
+	int program[CAVE_HOOK_COUNT];
+};
+
+/* Held by the one thread that answers, for ever. */
+static pthread_mutex_t answering = PTHREAD_MUTEX_INITIALIZER;
+
 /* Answers and ends; what comes after the format's text is the kernel's version, which decides so often. */
 __attribute__((noreturn, format(printf, 2, 3))) static void answer(int error, const char *format, ...)
 {
@@ -44,6 +58,7 @@ __attribute__((noreturn, format(printf, 2, 3))) static void answer(int error, co
 	va_list ap;
 	int n;
 
+	pthread_mutex_lock(&answering);
 	va_start(ap, format);
 	n = vsnprintf(text, sizeof text - 160, format, ap);
 	va_end(ap);
@@ -82,34 +97,33 @@ static const char *license(const struct artefact *a)
 	return s && s->size && s->size <= 128 && !((const char *)s->data)[s->size - 1] ? s->data : "";
 }
 
-/* Keeps the verifier's log, which is long, in a file; its path, or why there is none. */
-static const char *keep_log(const char *log, char path[], size_t max)
+/* The end of the verifier's log, on one line and without its statistics: what it found, and the profile's line. */
+static const char *end_of(char *log)
 {
-	const char *dir = getenv("TMPDIR");
-	size_t n = strlen(log);
-	int fd;
+	char *stats = strstr(log, "\nprocessed ");
+	size_t n;
 
-	snprintf(path, max, "%.400s/cave-load-XXXXXX", dir && *dir == '/' ? dir : "/tmp");
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0 || write(fd, log, n) != (ssize_t)n)
-		snprintf(path, max, "lost, for want of a file in TMPDIR");
-	if (fd >= 0)
-		close(fd);
-	return path;
+	if (stats)
+		*stats = 0;
+	n = strlen(log);
+	for (size_t i = 0; i < n; i++)
+		if (log[i] < ' ' || log[i] > '~')
+			log[i] = log[i] == '\n' ? '|' : ' ';
+	while (n && (log[n - 1] == '|' || log[n - 1] == ' '))
+		log[--n] = 0;
+	return n > LOG_SHOWN ? log + n - LOG_SHOWN : log;
 }
 
 /* Why the kernel did not take the program: each cause has its own sentence. */
-__attribute__((noreturn)) static void load_failed(const struct hook *hook, int error, const char *log)
+__attribute__((noreturn)) static void load_failed(const struct hook *hook, int error, char *log)
 {
-	char path[512];
-
 	/* caverun has seen the capabilities. */
 	if (error == EPERM && !*log)
 		answer(error, "loading %s is not permitted although the capabilities are there: "
 			      "this is a user namespace, or the kernel is locked down", hook->section);
 	if (*log)
-		answer(error, "the verifier refuses the policy's program for %s; its log is in %s",
-		       hook->section, keep_log(log, path, sizeof path));
+		answer(error, "the verifier refuses the policy's program for %s; its log ends in \"%s\"",
+		       hook->section, end_of(log));
 	if (error == ENOMEM)
 		answer(error, "loading %s; kernels before 5.11 count it against RLIMIT_MEMLOCK",
 		       hook->section);
@@ -162,41 +176,84 @@ static struct artefact_program complete(const struct artefact *a, size_t i, char
 	return p;
 }
 
-static int load(const struct artefact *a, size_t i, char **argv, const struct load_info *info,
-		const struct load_maps *maps)
+static int try_load(const struct hook *hook, const struct artefact *a, const struct artefact_program *p,
+		    const struct load_info *info, char *log)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = hooks[i].attach);
-	const struct artefact_program p = complete(a, i, argv, maps);
-	char name[BPF_OBJ_NAME_LEN];
+	union bpf_attr attr;
 	void *records[2];
-	char *log;
-	int fd, error;
+	int fd;
 
-	name_of(&hooks[i], name);
-	load_info_fill(info, hooks[i].section, &options, records);
-	fd = bpf_prog_load(hooks[i].type, name, license(a), p.insn, p.n, &options);
-	if (fd < 0) {
-		/* Again, for the log: it costs too much to ask for it every time. */
-		error = errno;
-		log = calloc(1, LOG_SIZE);
-		options.log_buf = log;
-		options.log_size = LOG_SIZE;
-		options.log_level = 1;
-		fd = log ? bpf_prog_load(hooks[i].type, name, license(a), p.insn, p.n, &options) : -1;
-		if (fd < 0)
-			load_failed(&hooks[i], error, log ? log : "");
-		free(log);
+	memset(&attr, 0, sizeof attr);
+	attr.prog_type = hook->type;
+	attr.expected_attach_type = hook->attach;
+	attr.license = (uintptr_t)license(a);
+	attr.insns = (uintptr_t)p->insn;
+	attr.insn_cnt = (uint32_t)p->n;
+	name_of(hook, attr.prog_name);
+	load_info_fill(info, hook->section, &attr, records);
+	if (log) {
+		attr.log_buf = (uintptr_t)log;
+		attr.log_size = LOG_SIZE;
+		attr.log_level = 1;
 	}
+	fd = load_bpf(BPF_PROG_LOAD, &attr);
 	free(records[0]);
 	free(records[1]);
+	return fd;
+}
+
+static int load(const struct loading *l, size_t i)
+{
+	const struct artefact *a = l->artefact;
+	const struct artefact_program p = complete(a, i, l->argv, &l->maps);
+	int fd = try_load(&hooks[i], a, &p, &l->info, NULL), error = errno;
+	char *log;
+
+	if (fd < 0) {
+		/* Again, for the log: it costs too much to ask for it every time. */
+		log = calloc(1, LOG_SIZE);
+		fd = log ? try_load(&hooks[i], a, &p, &l->info, log) : -1;
+		if (fd < 0)
+			load_failed(&hooks[i], error, log ? log : (char[]){ "" });
+		free(log);
+	}
 	if (p.insn != a->program[i].insn)
 		free((void *)p.insn);
 	return fd;
 }
 
+/* The packets' programs, which are last, take the longest. */
+static void *load_some(void *of)
+{
+	struct loading *l = of;
+	size_t done;
+
+	while ((done = atomic_fetch_add(&l->next, 1)) < l->n) {
+		size_t i = l->n - 1 - done;
+
+		l->program[i] = load(l, i);
+	}
+	return NULL;
+}
+
+/* The verifier takes nearly all the time, and takes as many programs at once as there are processors. */
+static void load_all(struct loading *l)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t thread[THREADS_MAX];
+	long n = 1;
+
+	/* Where there is no thread to be had, it takes longer. */
+	while (n < processors && n < THREADS_MAX && !pthread_create(&thread[n], NULL, load_some, l))
+		n++;
+	load_some(l);
+	while (--n > 0)
+		pthread_join(thread[n], NULL);
+}
+
 static void create_maps(const struct artefact *a, const struct load_info *info, struct load_maps *out)
 {
-	const char *bad = load_maps_create(a, info->btf, out);
+	const char *bad = load_maps_create(a, info, out);
 
 	if (bad)
 		answer(errno, "cannot create the map %s of the policy's programs", bad);
@@ -204,20 +261,12 @@ static void create_maps(const struct artefact *a, const struct load_info *info, 
 
 static void attach(size_t i, int program)
 {
-	if (!bpf_prog_attach(program, LOAD_FD_FIRST + LOAD_CGROUP, hooks[i].attach, BPF_F_ALLOW_MULTI))
+	if (!load_bpf_attach(program, LOAD_FD_FIRST + LOAD_CGROUP, hooks[i].attach))
 		return;
 	if (errno == EPERM)
 		answer(errno, "attaching %s is not permitted: a program higher up in the hierarchy was "
 			      "attached so that none may be below it", hooks[i].section);
 	answer(errno, "cannot attach a program to %s", hooks[i].section);
-}
-
-static uint32_t id_of(int program)
-{
-	struct bpf_prog_info info = { .id = 0 };
-	uint32_t size = sizeof info;
-
-	return bpf_obj_get_info_by_fd(program, &info, &size) ? 0 : info.id;
 }
 
 enum { EFFECTIVE_MAX = 2048 }; /* BPF_CGROUP_MAX_PROGS (kernel/bpf/cgroup.c) for each of 32 levels */
@@ -229,10 +278,8 @@ struct attached {
 
 static void query(int cgroup, size_t i, uint32_t how, struct attached *out)
 {
-	uint32_t flags;
-
 	out->n = EFFECTIVE_MAX;
-	if (bpf_prog_query(cgroup, hooks[i].attach, how, &flags, out->id, &out->n))
+	if (load_bpf_query(cgroup, hooks[i].attach, how, out->id, &out->n))
 		answer(errno, "cannot ask what is attached to %s", hooks[i].section);
 }
 
@@ -247,7 +294,7 @@ static int ascending(const void *a, const void *b)
 static void verify(size_t i, int program)
 {
 	struct attached own;
-	uint32_t id = id_of(program);
+	uint32_t id = load_bpf_id(program);
 
 	query(LOAD_FD_FIRST + LOAD_CGROUP, i, 0, &own);
 	if (own.n != 1 || !id || own.id[0] != id)
@@ -265,7 +312,7 @@ static void verify_inherited(size_t i, int program)
 	query(LOAD_FD_FIRST + LOAD_PARENT, i, BPF_F_QUERY_EFFECTIVE, &callers);
 	query(LOAD_FD_FIRST + LOAD_CGROUP, i, BPF_F_QUERY_EFFECTIVE, &tools);
 	if (callers.n < EFFECTIVE_MAX)
-		callers.id[callers.n++] = id_of(program);
+		callers.id[callers.n++] = load_bpf_id(program);
 	qsort(callers.id, callers.n, sizeof *callers.id, ascending);
 	qsort(tools.id, tools.n, sizeof *tools.id, ascending);
 	if (callers.n != tools.n || memcmp(callers.id, tools.id, tools.n * sizeof *tools.id))
@@ -285,37 +332,45 @@ static void record(const struct artefact *a, const int *program, size_t n)
 		if (r.type == CAVE_RECORD_NAME)
 			memcpy(kept.name, r.payload, r.length);
 	for (size_t i = 0; i < n; i++)
-		kept.id[i] = id_of(program[i]);
+		kept.id[i] = load_bpf_id(program[i]);
 	error = kept_record_write(LOAD_FD_FIRST + LOAD_CGROUP, &kept);
 	if (error)
 		answer(error, "cannot enter on the control group which programs are the policy's");
 }
 
+/* Before Linux 5.11 programs and maps count against this limit. */
+static void raise_limit(void)
+{
+	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+
+	/* Where it is not permitted, the kernel says so if it matters. */
+	if (setrlimit(RLIMIT_MEMLOCK, &all))
+		return;
+}
+
 int main(int argc, char **argv)
 {
+	static struct loading l;
 	struct artefact a;
-	struct load_info info;
-	struct load_maps maps;
-	int program[CAVE_HOOK_COUNT];
-	size_t n;
 
 	if (argc < 1)
 		answer(EINVAL, "cave-load is started by caverun; its arguments");
-	libbpf_set_print(NULL); /* its own messages would go to the tool's standard error */
+	raise_limit();
 	open_artefact(&a);
-	n = a.host_record ? CAVE_HOOK_COUNT : CAVE_HOOK_NAMES;
-	load_info_open(&a, &info);
-	create_maps(&a, &info, &maps);
-	for (size_t i = 0; i < n; i++)
-		program[i] = load(&a, i, argv, &info, &maps);
-	for (size_t i = 0; i < n; i++)
-		attach(i, program[i]);
-	for (size_t i = 0; i < n; i++)
-		verify(i, program[i]);
-	for (size_t i = 0; i < n; i++)
-		verify_inherited(i, program[i]);
-	record(&a, program, n);
-	load_info_close(&info);
-	load_maps_close(&maps);
+	l.artefact = &a;
+	l.argv = argv;
+	l.n = a.host_record ? CAVE_HOOK_COUNT : CAVE_HOOK_NAMES;
+	load_info_open(&a, &l.info);
+	create_maps(&a, &l.info, &l.maps);
+	load_all(&l);
+	for (size_t i = 0; i < l.n; i++)
+		attach(i, l.program[i]);
+	for (size_t i = 0; i < l.n; i++)
+		verify(i, l.program[i]);
+	for (size_t i = 0; i < l.n; i++)
+		verify_inherited(i, l.program[i]);
+	record(&a, l.program, l.n);
+	load_info_close(&l.info);
+	load_maps_close(&l.maps);
 	answer(0, LOAD_OK);
 }

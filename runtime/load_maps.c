@@ -1,68 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/load_maps.h"
 
-#include <bpf/bpf.h>
-#include <linux/btf.h>
 #include <string.h>
 #include <unistd.h>
 
-/* What a field of the definition points to (compiler/btf_maps.c); 0 where it is not there. */
-static __u32 pointed(const struct btf *btf, const struct btf_type *definition, const char *name)
-{
-	const struct btf_member *m = btf_members(definition);
-
-	for (__u16 i = 0; i < btf_vlen(definition); i++) {
-		const struct btf_type *t = btf__type_by_id(btf, m[i].type);
-		const char *own = btf__name_by_offset(btf, m[i].name_off);
-
-		if (t && btf_is_ptr(t) && own && !strcmp(own, name))
-			return t->type;
-	}
-	return 0;
-}
-
 /* The kernel checks what it is told here; a map without it is one that tools show as bytes. */
-static void describe(const struct btf *btf, const struct artefact_map *m, struct bpf_map_create_opts *out)
+static void describe(const struct load_info *info, const struct artefact_map *m, union bpf_attr *attr)
 {
-	__s32 id = btf ? btf__find_by_name_kind(btf, m->name, BTF_KIND_VAR) : -1;
-	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+	uint32_t key, value;
 
-	type = type ? btf__type_by_id(btf, type->type) : NULL;
-	if (m->contents || !type || !btf_is_struct(type))
+	if (info->fd < 0 || m->contents)
 		return;
-	out->btf_fd = (__u32)btf__fd(btf);
-	out->btf_key_type_id = pointed(btf, type, "key");
-	out->btf_value_type_id = pointed(btf, type, "value");
+	load_btf_map(&info->btf, m->name, &key, &value);
+	if (!key || !value)
+		return;
+	attr->btf_fd = (uint32_t)info->fd;
+	attr->btf_key_type_id = key;
+	attr->btf_value_type_id = value;
 }
 
-static int create(const struct artefact_map *m, const struct btf *btf)
+static int create(const struct artefact_map *m, const struct load_info *info)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, plain, .map_flags = m->spec.flags);
-	struct bpf_map_create_opts described = plain;
+	union bpf_attr attr;
 	int fd;
 
-	describe(btf, m, &described);
-	fd = bpf_map_create((enum bpf_map_type)m->spec.type, m->name, m->spec.key_size, m->spec.value_size,
-			    m->spec.max_entries, &described);
-	if (fd < 0 && described.btf_fd)
-		fd = bpf_map_create((enum bpf_map_type)m->spec.type, m->name, m->spec.key_size, m->spec.value_size,
-				    m->spec.max_entries, &plain);
-	return fd;
+	memset(&attr, 0, sizeof attr);
+	attr.map_type = m->spec.type;
+	attr.key_size = m->spec.key_size;
+	attr.value_size = m->spec.value_size;
+	attr.max_entries = m->spec.max_entries;
+	attr.map_flags = m->spec.flags;
+	strncpy(attr.map_name, m->name, sizeof attr.map_name - 1);
+	describe(info, m, &attr);
+	fd = load_bpf(BPF_MAP_CREATE, &attr);
+	if (fd >= 0 || !attr.btf_fd)
+		return fd;
+	attr.btf_fd = attr.btf_key_type_id = attr.btf_value_type_id = 0;
+	return load_bpf(BPF_MAP_CREATE, &attr);
 }
 
 /* The one value of a table: nobody can change it from now on. */
 static bool fill(int fd, const struct artefact_map *m)
 {
-	const __u32 zero = 0;
+	const uint32_t zero = 0;
 
-	return !bpf_map_update_elem(fd, &zero, m->contents, BPF_ANY) && !bpf_map_freeze(fd);
+	return !load_bpf_map_update(fd, &zero, m->contents) && !load_bpf_map_freeze(fd);
 }
 
-const char *load_maps_create(const struct artefact *a, const struct btf *btf, struct load_maps *out)
+const char *load_maps_create(const struct artefact *a, const struct load_info *info, struct load_maps *out)
 {
 	out->n = 0;
 	for (size_t i = 0; i < a->nmaps; i++) {
-		int fd = create(&a->map[i], btf);
+		int fd = create(&a->map[i], info);
 
 		if (fd < 0)
 			return a->map[i].name;

@@ -3,9 +3,8 @@
 #ifndef CAVE_RUNTIME_LOAD_MAPS_H
 #define CAVE_RUNTIME_LOAD_MAPS_H
 
-#include <bpf/btf.h>
-
 #include "bpf/artefact.h"
+#include "runtime/load_info.h"
 
 struct load_maps {
 	int fd[CAVE_MAPS_MAX]; /* by number */
@@ -13,11 +12,11 @@ struct load_maps {
 };
 
 /*
- * Creates every map of the artefact; tables are filled, and frozen.  `btf` is its BTF in the kernel, or NULL: it
- * describes the maps to who looks at them later.  Returns NULL, or the name of the map that could not be made, with
- * errno set: the ones before it stay, until the process ends.
+ * Creates every map of the artefact; tables are filled, and frozen.  The BTF in `info`, if it is there, describes the
+ * maps to who looks at them later.  Returns NULL, or the name of the map that could not be made, with errno set: the
+ * ones before it stay, until the process ends.
  */
-const char *load_maps_create(const struct artefact *a, const struct btf *btf, struct load_maps *out);
+const char *load_maps_create(const struct artefact *a, const struct load_info *info, struct load_maps *out);
 
 /* Turns the numbers of maps in the instructions, which artefact_open() has checked, into descriptors. */
 void load_maps_refer(const struct load_maps *m, struct bpf_insn *insn, size_t n);

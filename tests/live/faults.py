@@ -125,7 +125,7 @@ class Start:
 
 def left(start):
     """What a start has left behind, in words."""
-    found = [e for e in os.listdir(start.tmp) if not e.startswith("cave-load-")]  # a verifier's log is meant to stay
+    found = os.listdir(start.tmp)
     for e in os.listdir(start.tmp):
         path = f"{start.tmp}/{e}"
         shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
