@@ -101,6 +101,18 @@ os.setxattr(sys.argv[2], "user.cave", os.getxattr(sys.argv[1], "user.cave"))' "$
 changed "a record that is another policy's"
 "$caverun" --forget --all
 
+# --- what the verifier refuses: which program, and why; and nothing stays of it
+mkdir "$work/tmp"
+"$python" "$top/tests/tools/forge.py" "$work/net.bpf" "$work/unset.bpf" unset cgroup_skb/egress
+TMPDIR=$work/tmp
+export TMPDIR
+expect_code "a program that the verifier refuses: refused" 125 $unavailable "$caverun" "$work/unset.bpf" -- true
+expect "with the program and what is wrong with it" -n \
+	"$(grep "for cgroup_skb/egress; its log ends in \".*R9 !read_ok\"" "$work/err")"
+expect "and no log or group is left" "$(ls -A "$work/tmp") $("$caverun" --list)" = ' '
+expect_status "control: as it was compiled" 0 start
+unset TMPDIR
+
 # --- left by who was killed
 "$caverun" --prepare "$work/net.bpf"
 name=$(basename "$(group)")

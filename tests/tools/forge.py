@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""forge.py IN OUT path|text OLD NEW | forge.py IN OUT answer: a forged artefact without network.
+"""forge.py IN OUT path|text OLD NEW | forge.py IN OUT answer | forge.py IN OUT unset SECTION: a forged artefact.
 
 path, text: NEW stands for OLD, of the same length, in the manifest or in the canonical text.
 answer: in its filters, every call that is allowed unconditionally gets the answer 0 and is not made.
+unset: the program of that section begins with what was never set, which the kernel's verifier refuses.
 Identity and digest are made to fit.
 """
 
@@ -12,6 +13,9 @@ import struct
 import sys
 
 FILTER, ALLOW, ANSWER_0, RET = 6, 0x7FFF0000, 0x00050000, 0x06
+HOOKS = ["cgroup/" + hook for hook in ("connect4", "connect6", "sendmsg4", "sendmsg6", "bind4", "bind6", "sock_create")]
+HOOKS += ["cgroup_skb/egress", "cgroup_skb/ingress"]
+R0_IS_R9 = b"\xbf\x90\0\0\0\0\0\0"
 ARCHES = {0xC000003E: "x86_64", 0xC00000B7: "aarch64", 0xC00000F3: "riscv64"}
 
 
@@ -54,10 +58,13 @@ def main():
         section = bytes(data[start:start + size])
         assert len(old) == len(new) and section.count(old) == 1
         data[start:start + size] = section.replace(old, new)
+    elif sys.argv[3] == "unset":
+        start, _ = where[sys.argv[4]]
+        data[start:start + 8] = R0_IS_R9
     else:
         answer(data, where)
     identity = hashlib.sha256()
-    for name in ("cave.manifest", "cave.policy", *("cave.seccomp." + arch for arch in ARCHES.values())):
+    for name in ("cave.manifest", "cave.policy", *HOOKS, *("cave.seccomp." + arch for arch in ARCHES.values())):
         if name in where:
             at, length = where[name]
             identity.update(name.encode() + b"\0" + struct.pack("<Q", length) + data[at:at + length])
