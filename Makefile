@@ -130,7 +130,7 @@ $(B)/%.o: %.c | $(GEN)
 
 # The library is the same sources for the hosts' C library, without what is caverun's own.
 
-RUN_SRC := $(filter-out runtime/load_%.c runtime/resolve_%.c,$(wildcard runtime/*.c)) bpf/artefact.c bpf/artefact_maps.c bpf/hosts.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c bpf/cbpf.c
+RUN_SRC := $(filter-out runtime/load_%.c runtime/resolve_%.c,$(wildcard runtime/*.c)) $(wildcard bpf/artefact*.c) bpf/hosts.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c bpf/cbpf.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
 CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/become.c runtime/ending.c runtime/onlooker.c runtime/message.c runtime/options.c runtime/wait.c
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
@@ -138,8 +138,8 @@ SONAME := libcave.so.0
 RESOLVE_SRC := $(wildcard runtime/resolve_*.c) bpf/hosts.c
 RESOLVE_OBJ := $(RESOLVE_SRC:%.c=$(B)/musl/%.o)
 LOAD_SRC := $(wildcard runtime/load_*.c)
-LOAD_OBJ := $(LOAD_SRC:%.c=$(B)/musl/%.o) $(patsubst %,$(B)/musl/%.o,runtime/kept_record $(patsubst %,bpf/%,artefact artefact_maps \
-	hosts sha256 limits))
+LOAD_OBJ := $(patsubst %.c,$(B)/musl/%.o,$(LOAD_SRC) runtime/kept_record.c $(wildcard bpf/artefact*.c) bpf/hosts.c bpf/sha256.c \
+	bpf/limits.c)
 KERNEL_HEADERS := -idirafter /usr/include -idirafter /usr/include/$(ARCH)-linux-gnu
 
 ifdef SAN
@@ -199,7 +199,7 @@ $(B)/cave-load: $(LOAD_OBJ)
 
 # What was refused, and why: beside caverun where that is asked for.
 REFUSED_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/refused/*.c)) $(B)/runtime/json.o \
-	$(patsubst %,$(B)/bpf/%.o,artefact artefact_maps hosts sha256 limits)
+	$(patsubst %.c,$(B)/%.o,$(wildcard bpf/artefact*.c)) $(patsubst %,$(B)/bpf/%.o,hosts sha256 limits)
 $(B)/cave-report: $(REFUSED_OBJ)
 	@echo "  LD    $@"
 	$(Q)$(CC) $(CFLAGS) $(STATIC) -o $@ $^ -lbpf -lelf -lz
