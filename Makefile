@@ -11,7 +11,8 @@
 #   bpf            include/cave
 #   grammar        compiler (syntax tree and diagnostics only)
 #   compiler       bpf, include/cave, grammar
-#   runtime        include, bpf/artefact.h, bpf/hosts.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h, bpf/limits.h;
+#   runtime        include, bpf/artefact.h, bpf/hosts.h, bpf/nat64.h, bpf/sha256.h, bpf/credentials.h, bpf/operator.h,
+#                  bpf/limits.h;
 #                  runtime/check also the interpreter: bpf/vm.h, bpf/program.h, bpf/arena.h
 #   tests          anything
 
@@ -130,7 +131,7 @@ $(B)/%.o: %.c | $(GEN)
 
 # The library is the same sources for the hosts' C library, without what is caverun's own.
 
-RUN_SRC := $(filter-out runtime/load_%.c runtime/resolve_%.c,$(wildcard runtime/*.c)) $(wildcard bpf/artefact*.c) bpf/hosts.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/limits.c bpf/cbpf.c
+RUN_SRC := $(filter-out runtime/load_%.c runtime/resolve_%.c,$(wildcard runtime/*.c)) $(wildcard bpf/artefact*.c) bpf/hosts.c bpf/sha256.c bpf/credentials.c bpf/operator.c bpf/nat64.c bpf/limits.c bpf/cbpf.c
 RUN_OBJ := $(RUN_SRC:%.c=$(B)/musl/%.o)
 CAVERUN_OWN := runtime/main.c runtime/main_kept.c runtime/become.c runtime/ending.c runtime/onlooker.c runtime/message.c runtime/options.c runtime/wait.c
 LIB_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(filter-out $(CAVERUN_OWN),$(RUN_SRC)))
@@ -238,6 +239,7 @@ $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
 $(B)/tests/unit/maps_test $(B)/tests/unit/egress_kernel_test: TEST_LIB := -lbpf -lelf -lz
 $(B)/tests/unit/json_test: $(B)/runtime/json.o
 $(B)/tests/unit/rights_test: $(B)/runtime/rights.o
+$(B)/tests/unit/names_test: $(B)/runtime/names_judge.o
 $(B)/tests/unit/kept_test: $(B)/runtime/kept_record.o $(B)/runtime/attached.o
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
 	@echo "  LD    $@"

@@ -109,6 +109,7 @@ bool hosts_open(const void *data, size_t n, struct hosts *out)
 		return false;
 	view.nclasses = h->classes;
 	view.nplaces = h->places;
+	view.nshut = h->shut;
 	view.ngrants = h->grants;
 	view.ndenials = h->denials;
 	view.classes = w.at;
@@ -119,6 +120,9 @@ bool hosts_open(const void *data, size_t n, struct hosts *out)
 	for (uint32_t i = 0; i < h->places; i++)
 		if (!check_place(&w))
 			return false;
+	view.shut = w.at;
+	if (!check_ranges(&w, h->shut, 1))
+		return false;
 	view.grants = w.at;
 	for (uint32_t i = 0; i < h->grants; i++)
 		if (!check_grant(&w, h))
@@ -209,6 +213,11 @@ bool hosts_in_place(const struct hosts *h, unsigned place, const struct host_add
 		}
 		at = (size_t)((const uint8_t *)(v6 + (size_t)8 * p->v6) - h->data);
 	}
+}
+
+bool hosts_shut(const struct hosts *h, uint32_t v4)
+{
+	return in_ranges((const void *)(h->data + h->shut), h->nshut, 1, &v4);
 }
 
 bool hosts_ports(const struct hosts *h, unsigned class, size_t *at, struct cave_host_ports *out)

@@ -15,8 +15,8 @@
 /* A checked view: everything in it lies inside the record. */
 struct hosts {
 	const uint8_t *data; /* the record's payload */
-	uint32_t nclasses, nplaces, ngrants, ndenials;
-	size_t classes, places, grants, denials; /* where each begins */
+	uint32_t nclasses, nplaces, nshut, ngrants, ndenials;
+	size_t classes, places, shut, grants, denials; /* where each begins */
 };
 
 /* An address in host order, most significant word first; of IPv4 only the last word counts. */
@@ -42,6 +42,9 @@ bool hosts_match(const struct hosts *h, const char *name, size_t *at, struct hos
 
 /* True if the address is in that place; *global if the place is that of public addresses, not of the host's own. */
 bool hosts_in_place(const struct hosts *h, unsigned place, const struct host_address *a, bool *global);
+
+/* True if a denial by address covers the IPv4 address, for whatever port. */
+bool hosts_shut(const struct hosts *h, uint32_t v4);
 
 /* The port ranges of a class in turn, as above. */
 bool hosts_ports(const struct hosts *h, unsigned class, size_t *at, struct cave_host_ports *out);

@@ -48,6 +48,8 @@ struct host_set {
 	size_t ngrants;
 	const struct host_name *denied; /* sorted */
 	size_t ndenied;
+	const struct host_range *shut; /* IPv4 that denials by address cover for any port: sorted, disjoint */
+	size_t nshut;
 	const struct net_set *forbidden; /* destinations that a denial by address covers, whatever name is granted */
 };
 

@@ -138,6 +138,19 @@ static const char *read_record(struct cursor *c, struct operator_rules *o)
 	return NULL;
 }
 
+static const char *read_nat64(struct cursor *c, struct operator_rules *o)
+{
+	struct operator_word w = { 0 };
+	char text[OPERATOR_WORD_MAX + 1];
+
+	next_word(c, &w);
+	if (!copy_word(&w, text))
+		return "nat64 takes an IPv6 prefix";
+	if (o->nnat64 == OPERATOR_NAT64_MAX)
+		return "there are more than 8 prefixes of nat64";
+	return nat64_read(text, &o->nat64[o->nnat64++]);
+}
+
 /* Two rows may say the same, and none may move a variable to another capability. */
 static const char *check_row(const struct operator_rules *o, const struct operator_word *capability,
 			     const struct operator_word *variable)
@@ -190,8 +203,10 @@ static const char *read_line(struct cursor *c, struct operator_rules *o, bool li
 		fault = read_trust(c, o);
 	else if (is(&word, "record"))
 		fault = read_record(c, o);
+	else if (is(&word, "nat64"))
+		fault = read_nat64(c, o);
 	else
-		return "a line begins with credential, limit, trust or record";
+		return "a line begins with credential, limit, trust, record or nat64";
 	return !fault && next_word(c, &word) ? "there is something after the end of this line" : fault;
 }
 

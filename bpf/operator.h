@@ -12,11 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/nat64.h"
+
 #define OPERATOR_FILE "operator.conf" /* its name in a folder, as in /etc/cave */
 
 enum {
 	OPERATOR_SIZE_MAX = 1 << 18, /* bytes of the file */
 	OPERATOR_WORD_MAX = 255, /* bytes of a name */
+	OPERATOR_NAT64_MAX = 8, /* prefixes */
 	/* What a policy may reach where the operator says nothing else: globally reachable addresses, and /48s. */
 	OPERATOR_REACH_IPV4 = 1 << 20,
 	OPERATOR_REACH_IPV6 = 1 << 18,
@@ -33,6 +36,8 @@ struct operator_rules {
 	size_t size;
 	uint64_t reach_ipv4, reach_ipv6;
 	bool listed; /* only policies whose identity is in the text are trusted */
+	struct nat64 nat64[OPERATOR_NAT64_MAX]; /* of the host's network, beside the well-known one */
+	size_t nnat64;
 	struct operator_word record; /* an absolute path; n is 0 where none is asked for */
 };
 

@@ -237,8 +237,47 @@ static void compare_pattern(struct names_prover *v, const char *name)
 		compare_name(v, dot + 1);
 }
 
+static bool is_shut(const struct policy *p, struct net_addr a)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		if (!p->net_rule[i].allow &&
+		    (!p->net_rule[i].nto || holds(p->net_rule[i].to, p->net_rule[i].nto, NET_V4, a)))
+			return true;
+	return false;
+}
+
+static void compare_shut(struct names_prover *v, uint32_t v4)
+{
+	bool want = is_shut(v->p, (struct net_addr){ 0, v4 });
+
+	if (v->failed || hosts_shut(&v->record, v4) == want)
+		return;
+	v->failed = true;
+	diag_note(v->d,
+		  diag_error(v->d, CAVE_PROOF_FAILED, v->p->at, "the record of names %s a denial of %s",
+			     want ? "lacks" : "has", addr_show(NET_V4, (struct net_addr){ 0, v4 }).s),
+		  (struct span){ 0 }, "this is a fault of the compiler; nothing was written");
+}
+
+/* Around the ends of every denial by address. */
+static void prove_shut(struct names_prover *v)
+{
+	for (size_t i = 0; i < v->p->nnet_rules; i++)
+		for (size_t k = 0; k < v->p->net_rule[i].nto; k++) {
+			const struct net_operand *o = &v->p->net_rule[i].to[k];
+
+			for (uint32_t by = 0; o->family == NET_V4 && by < 3; by++) {
+				compare_shut(v, (uint32_t)o->lo.lo + by - 1);
+				compare_shut(v, (uint32_t)o->hi.lo + by - 1);
+			}
+		}
+	compare_shut(v, 0);
+	compare_shut(v, UINT32_MAX);
+}
+
 static void prove_record(struct names_prover *v)
 {
+	prove_shut(v);
 	v->granting = ARENA_ARRAY(v->a, v->p->nhost_rules + 1, const struct host_rule *);
 	for (size_t i = 0; i < v->p->nhost_rules && !v->failed; i++) {
 		const struct host_rule *r = &v->p->host_rule[i];

@@ -348,6 +348,25 @@ static void list_denied(struct arena *a, const struct policy *p, struct host_set
 	out->denied = list_names(a, denied, n, &out->ndenied);
 }
 
+/* What denials by address cover of IPv4, for any port and protocol. */
+static void list_shut(struct arena *a, const struct policy *p, struct host_set *out)
+{
+	struct addr_ranges all = { 0 };
+
+	for (size_t i = 0; i < p->nnet_rules; i++) {
+		const struct net_rule *r = &p->net_rule[i];
+
+		if (r->allow)
+			continue;
+		for (size_t k = 0; k < r->nto; k++)
+			add_operand(a, &all, &r->to[k], NET_V4);
+		if (!r->nto)
+			ranges_add(a, &all, (struct net_addr){ 0, 0 }, addr_last(NET_V4));
+	}
+	ranges_normalise(&all);
+	out->shut = copy_ranges(a, &all, &out->nshut);
+}
+
 bool hosts_resolve(struct diags *d, struct arena *a, const struct policy *p, struct host_set *out)
 {
 	struct gather g = { .a = a };
@@ -370,6 +389,7 @@ bool hosts_resolve(struct diags *d, struct arena *a, const struct policy *p, str
 						     e->place, e->line };
 	}
 	list_denied(a, p, &set);
+	list_shut(a, p, &set);
 	if (too_many(d, p, g.nclasses, CAVE_HOST_CLASSES, "sets of ports") ||
 	    too_many(d, p, g.nplaces, CAVE_HOST_PLACES, "places of 'within' and 'except'") ||
 	    too_many(d, p, set.ngrants, CAVE_HOST_GRANTS, "names") ||

@@ -31,17 +31,21 @@ static void put_v6(struct buffer *b, struct net_addr a)
 	buffer_add(b, word, sizeof word);
 }
 
+static void put_v4(struct buffer *b, const struct host_range *r)
+{
+	uint32_t range[2] = { (uint32_t)r->lo.lo, (uint32_t)r->hi.lo };
+
+	buffer_add(b, range, sizeof range);
+}
+
 static void put_place(struct buffer *b, const struct host_place *p)
 {
 	struct cave_host_place header = { p->global ? CAVE_HOST_ANYWHERE : 0, (uint32_t)p->n[NET_V4],
 					  (uint32_t)p->n[NET_V6] };
 
 	buffer_add(b, &header, sizeof header);
-	for (size_t i = 0; i < p->n[NET_V4]; i++) {
-		uint32_t range[2] = { (uint32_t)p->range[NET_V4][i].lo.lo, (uint32_t)p->range[NET_V4][i].hi.lo };
-
-		buffer_add(b, range, sizeof range);
-	}
+	for (size_t i = 0; i < p->n[NET_V4]; i++)
+		put_v4(b, &p->range[NET_V4][i]);
 	for (size_t i = 0; i < p->n[NET_V6]; i++) {
 		put_v6(b, p->range[NET_V6][i].lo);
 		put_v6(b, p->range[NET_V6][i].hi);
@@ -70,13 +74,15 @@ static void put_grant(struct buffer *b, const struct host_grant *g)
 void hosts_record(const struct host_set *set, struct buffer *out)
 {
 	struct cave_hosts header = { (uint32_t)set->nclasses, (uint32_t)set->nplaces, (uint32_t)set->ngrants,
-				     (uint32_t)set->ndenied };
+				     (uint32_t)set->ndenied, (uint32_t)set->nshut };
 
 	buffer_add(out, &header, sizeof header);
 	for (size_t i = 0; i < set->nclasses; i++)
 		put_class(out, &set->class[i]);
 	for (size_t i = 0; i < set->nplaces; i++)
 		put_place(out, &set->place[i]);
+	for (size_t i = 0; i < set->nshut; i++)
+		put_v4(out, &set->shut[i]);
 	for (size_t i = 0; i < set->ngrants; i++)
 		put_grant(out, &set->grant[i]);
 	for (size_t i = 0; i < set->ndenied; i++)

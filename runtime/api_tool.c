@@ -101,7 +101,8 @@ static bool start_names(struct cave_tool *t, struct refusal *r)
 
 	t->names = MEMORY_ARRAY(&t->memory, 1, struct names);
 	t->names->map_run = t->names->map_live = t->names->socket = -1;
-	return names_start(&t->memory, p->names, &p->plan.artefact, &p->kept, t->groups.run.fd, t->names, r);
+	return names_start(&t->memory, p->names, &p->plan.artefact, &p->plan.rules, &p->kept, t->groups.run.fd,
+			   t->names, r);
 }
 
 /* Straight into the policy's group, unless the limits need one for this run, beneath it. */

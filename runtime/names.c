@@ -203,26 +203,45 @@ static bool make_room(struct names *n)
 }
 
 /* Puts an address where the programs look, or lets it stay there longer.  An errno. */
-static int admit(struct names *n, const struct cave_resolve_message *m)
+static int put(struct names *n, const struct cave_resolve_address *a, const struct names_verdict *v)
 {
 	struct cave_names_key key = { .run = n->run };
 	struct cave_names_until value;
 	bool known;
 	int error;
 
-	memcpy(key.address, m->address, sizeof key.address);
+	memcpy(key.address, a->word, sizeof key.address);
 	known = !map_get(n->map_live, &key, &value);
 	if (!known)
 		value = (struct cave_names_until){ { 0 } };
 	if (!known && !make_room(n))
 		return ENOSPC;
 	for (int c = 0; c < CAVE_HOST_CLASSES; c++)
-		if (m->classes >> c & 1 && value.until[c] < m->expiry)
-			value.until[c] = m->expiry;
+		if (v->classes >> c & 1 && value.until[c] < v->expiry)
+			value.until[c] = v->expiry;
 	error = map_set(n->map_live, &key, &value);
 	if (!error && !known)
 		n->key[n->nkeys++] = key;
 	return error;
+}
+
+/* What the resolver says is not believed: each address is judged, as if a forger had sent it. */
+static struct cave_resolve_answer admit(struct names *n, const struct cave_resolve_message *m)
+{
+	struct cave_resolve_answer answer = { 0 };
+
+	for (uint32_t i = 0; i < m->n && !answer.error; i++) {
+		struct names_verdict v;
+
+		answer.error = names_judge(&n->judge, m->name, &m->address[i], now_ns(), &v);
+		if (answer.error || !v.classes)
+			continue;
+		answer.error = put(n, &m->address[i], &v);
+		answer.admitted |= (uint64_t)1 << i;
+	}
+	if (answer.error)
+		answer.admitted = 0;
+	return answer;
 }
 
 static void note_refused(struct names *n, const struct cave_resolve_message *m)
@@ -254,17 +273,20 @@ static bool serve(struct names *n, bool *ready)
 	do
 		got = recv(n->socket, &m, sizeof m, 0);
 	while (got < 0 && errno == EINTR);
-	if (got != (ssize_t)sizeof m || m.name[sizeof m.name - 1])
+	if (got < (ssize_t)cave_resolve_size(0) || m.n > CAVE_RESOLVE_PER_NAME ||
+	    got != (ssize_t)cave_resolve_size(m.n) || m.name[sizeof m.name - 1])
 		return false;
 	switch (m.kind) {
 	case CAVE_RESOLVE_READY:
-		*ready = true;
+		*ready = n->judge.ready = true;
 		return true;
 	case CAVE_RESOLVE_ADMIT:
-		answer.error = admit(n, &m);
+		answer = admit(n, &m);
 		return send(n->socket, &answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer;
 	case CAVE_RESOLVE_REFUSED:
-		note_refused(n, &m);
+		/* "?" stands for what could not be shown. */
+		if (names_plain(m.name) || !strcmp(m.name, "?"))
+			note_refused(n, &m);
 		return true;
 	default:
 		return false;
@@ -326,7 +348,7 @@ static bool start_resolver(struct memory *m, const struct names_prepared *p, con
 			   int socket, struct names *n, struct refusal *r)
 {
 	const int fd[] = { record, socket, s->fd[0], s->fd[1], s->fd[2], s->fd[3] };
-	char **argv = MEMORY_ARRAY(m, 9 + CAVE_RESOLVERS, char *);
+	char **argv = MEMORY_ARRAY(m, 8 + CAVE_RESOLVERS, char *);
 	struct cave_spawn spawn = {
 		.size = sizeof spawn, .argv = argv, .standard = { -1, -1, -1 }, .flags = CAVE_SPAWN_UNGUARDED
 	};
@@ -339,9 +361,8 @@ static bool start_resolver(struct memory *m, const struct names_prepared *p, con
 		if (fd[i] >= 0)
 			keep[spawn.nkeep++] = fd[i];
 	}
-	argv[7] = memory_printf(m, "-");
 	for (size_t i = 0; i < p->nservers; i++)
-		argv[8 + i] = (char *)server_text(m, &p->server[i]);
+		argv[7 + i] = (char *)server_text(m, &p->server[i]);
 	qsort(keep, spawn.nkeep, sizeof *keep, by_number);
 	spawn.keep = keep;
 	return !api_spawn(p->prepared, &spawn, true, &n->resolver, &error) || copy_error(r, &error);
@@ -404,8 +425,9 @@ static bool begin(struct memory *m, const struct names_prepared *p, const struct
 	return !error || fails(r, error, "a thread");
 }
 
-bool names_start(struct memory *m, const struct names_prepared *p, const struct artefact *a, const struct kept *kept,
-		 int group, struct names *out, struct refusal *r)
+bool names_start(struct memory *m, const struct names_prepared *p, const struct artefact *a,
+		 const struct operator_rules *rules, const struct kept *kept, int group, struct names *out,
+		 struct refusal *r)
 {
 	struct sockets s;
 	struct stat st;
@@ -416,6 +438,10 @@ bool names_start(struct memory *m, const struct names_prepared *p, const struct 
 	if (fstat(group, &st))
 		return fails(r, errno, "the run's control group");
 	out->run = st.st_ino;
+	if (!hosts_open(a->host_record, a->host_record_size, &out->judge.hosts))
+		return refuse(r, CAVE_FAILED, "the policy's record of host names is damaged");
+	out->judge.nat64 = rules->nat64;
+	out->judge.nnat64 = rules->nnat64;
 	if (!open_maps(kept, out, r) || !open_sockets(&s, r)) {
 		names_end(out);
 		return false;

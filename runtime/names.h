@@ -11,9 +11,10 @@
 #include "bpf/artefact.h"
 #include "cave.h"
 #include "cave/names.h"
-#include "cave/resolve.h"
 #include "runtime/kept.h"
 #include "runtime/memory.h"
+#include "runtime/names_judge.h"
+#include "runtime/operator.h"
 #include "runtime/report.h"
 
 /* What can be prepared once: the resolver's own policy. */
@@ -41,6 +42,7 @@ struct names {
 	int socket; /* to the resolver */
 	pthread_t keeper; /* puts addresses where the programs look, until the socket ends */
 	struct cave_tool *resolver;
+	struct names_judge judge; /* of what the resolver says */
 	struct cave_names_key key[CAVE_RESOLVE_PER_RUN]; /* what it has put there */
 	size_t nkeys;
 	pthread_mutex_t lock; /* of what follows */
@@ -60,8 +62,9 @@ void names_unprepare(struct names_prepared *p);
  * Starts the resolver of the run in `group`, a control group beneath the kept one, and waits until it answers.  On
  * failure nothing of it is left.
  */
-bool names_start(struct memory *m, const struct names_prepared *p, const struct artefact *a, const struct kept *kept,
-		 int group, struct names *out, struct refusal *r);
+bool names_start(struct memory *m, const struct names_prepared *p, const struct artefact *a,
+		 const struct operator_rules *rules, const struct kept *kept, int group, struct names *out,
+		 struct refusal *r);
 
 /* Ends the resolver and takes the run's addresses out; nothing if it was not started. */
 void names_end(struct names *n);

@@ -3,11 +3,11 @@
  * cave-resolve: answers the name lookups of one run.  It forwards those of granted names to the host's name servers,
  * has their addresses admitted, and then answers; every other lookup is refused here.
  *
- *   cave-resolve RECORD SUPERVISOR UDP4 UDP6 TCP4 TCP6 NAT64 SERVER…
+ *   cave-resolve RECORD SUPERVISOR UDP4 UDP6 TCP4 TCP6 SERVER…
  *
  * The first six are numbers of descriptors (-1: none): the policy's CAVE_RECORD_HOSTS, the socket of cave/resolve.h,
- * and the sockets on which the tool's questions arrive.  NAT64 is the first address of a /96 or "-".  It has no
- * privileges and a policy of its own, and ends when the supervisor's socket does.
+ * and the sockets on which the tool's questions arrive.  It has no privileges and a policy of its own, and ends when
+ * the supervisor's socket does.
  */
 #include <arpa/inet.h>
 #include <arpa/nameser.h>
@@ -50,24 +50,19 @@ struct asker {
 
 struct resolver {
 	struct hosts hosts;
-	struct live live;
+	int supervisor;
 	struct forwarder forwarder;
 	int socket[SOCKETS];
 	struct client client[CLIENTS];
 	struct asker asker[FORWARD_PENDING];
 };
 
-static uint64_t now_ns(void)
+static uint64_t now_ms(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t now_ms(void)
-{
-	return now_ns() / 1000000u;
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /* --- answering ------------------------------------------------------------------------------------ */
@@ -109,7 +104,7 @@ static void report_refused(struct resolver *r, const struct question *q)
 	struct cave_resolve_message m = { .kind = CAVE_RESOLVE_REFUSED, .type = q->type };
 
 	strncpy(m.name, q->plain ? q->name : "?", sizeof m.name - 1);
-	if (send(r->live.supervisor, &m, sizeof m, MSG_NOSIGNAL) != (ssize_t)sizeof m)
+	if (send(r->supervisor, &m, cave_resolve_size(0), MSG_NOSIGNAL) < 0)
 		supervisor_gone();
 }
 
@@ -138,42 +133,41 @@ static bool is_searched(const struct resolver *r, const char *name)
 	return false;
 }
 
+/*
+ * Who does not say that it knows EDNS cannot be told why.  It gets NXDOMAIN, which every stub resolver takes for final:
+ * musl takes REFUSED for no answer, and waits for its time-out; the GNU C library asks every other server as well.
+ */
 static void refuse(struct resolver *r, struct asker *a)
 {
-	report_refused(r, &a->question);
-	answer(a, a->question.plain && is_searched(r, a->question.name) ? ns_r_nxdomain : ns_r_refused,
-	       EDE_PROHIBITED, NULL, 0);
+	const struct question *q = &a->question;
+	bool final = !q->extended || (q->plain && is_searched(r, q->name));
+
+	report_refused(r, q);
+	answer(a, final ? ns_r_nxdomain : ns_r_refused, EDE_PROHIBITED, NULL, 0);
 }
 
-/* What may be told of a reply: the addresses that are reachable now. */
-static void answer_reply(struct resolver *r, struct asker *a, const struct reply *reply)
+/*
+ * What may be told of a reply: the addresses that are reachable now.  Where none is the name is there all the same, and
+ * may have addresses of the other family: so no address, and no error.
+ */
+static void answer_reply(struct resolver *r, struct asker *a, struct reply *reply)
 {
-	struct answer list[ANSWERS_MAX];
-	size_t n = 0;
+	const char *name = a->question.name;
 
-	if (reply->overflow) {
+	switch (reply->overflow ? NO_ROOM : live_admit(r->supervisor, name, reply->answer, &reply->n)) {
+	case ADMITTED:
+		answer(a, reply->rcode, EDE_NONE, reply->answer, reply->n);
+		return;
+	case NOT_HERE:
+		report_refused(r, &a->question);
+		answer(a, ns_r_noerror, EDE_PROHIBITED, NULL, 0);
+		return;
+	case NO_ROOM:
 		answer(a, ns_r_servfail, EDE_OTHER, NULL, 0);
 		return;
+	case SUPERVISOR_GONE:
+		supervisor_gone();
 	}
-	for (size_t i = 0; i < reply->n; i++)
-		switch (live_admit(&r->live, a->question.name, &reply->answer[i].address, reply->answer[i].ttl,
-				   now_ns())) {
-		case ADMITTED:
-			list[n++] = reply->answer[i];
-			break;
-		case NOT_HERE:
-			break;
-		case NO_ROOM:
-			answer(a, ns_r_servfail, EDE_OTHER, NULL, 0);
-			return;
-		case SUPERVISOR_GONE:
-			supervisor_gone();
-		}
-	if (reply->n && !n) {
-		refuse(r, a); /* its addresses are all where the rule does not say */
-		return;
-	}
-	answer(a, reply->rcode, EDE_NONE, list, n);
 }
 
 /* --- asking --------------------------------------------------------------------------------------- */
@@ -184,7 +178,7 @@ static void finish(struct asker *a)
 	a->used = false;
 }
 
-static void go_on(struct resolver *r, struct asker *a, enum progress p, const struct reply *reply)
+static void go_on(struct resolver *r, struct asker *a, enum progress p, struct reply *reply)
 {
 	if (p == WAITING)
 		return;
@@ -298,7 +292,7 @@ static size_t watch(struct resolver *r, struct pollfd *p, struct watched *w, uin
 	uint64_t next = UINT64_MAX;
 	size_t n = 0;
 
-	p[n++] = (struct pollfd){ r->live.supervisor, 0, 0 }; /* its end is reported unasked */
+	p[n++] = (struct pollfd){ r->supervisor, 0, 0 }; /* its end is reported unasked */
 	for (int i = 0; i < SOCKETS; i++)
 		p[n++] = (struct pollfd){ r->socket[i], POLLIN, 0 };
 	for (size_t i = 0; i < CLIENTS; i++) {
@@ -403,24 +397,9 @@ static bool read_descriptors(struct resolver *r, char **argv, int *record)
 		fd[i] = (int)n;
 	}
 	*record = fd[0];
-	r->live.supervisor = fd[1];
+	r->supervisor = fd[1];
 	memcpy(r->socket, fd + 2, sizeof r->socket);
 	return fd[0] >= 0 && fd[1] >= 0;
-}
-
-static bool read_nat64(const char *text, struct nat64 *out)
-{
-	struct in6_addr in;
-
-	*out = (struct nat64){ { 0 } };
-	if (strcmp(text, "-") == 0)
-		return true;
-	if (inet_pton(AF_INET6, text, &in) != 1)
-		return false;
-	for (int i = 0; i < 3; i++)
-		out->word[i] = (uint32_t)in.s6_addr[4 * i] << 24 | (uint32_t)in.s6_addr[4 * i + 1] << 16 |
-			       (uint32_t)in.s6_addr[4 * i + 2] << 8 | in.s6_addr[4 * i + 3];
-	return true;
 }
 
 static bool admit_hosts_file(struct resolver *r)
@@ -434,7 +413,7 @@ static bool admit_hosts_file(struct resolver *r)
 		return true;
 	text = slurp(fd, FILE_MAX, &size);
 	close(fd);
-	ok = !text || live_admit_file(&r->live, text, now_ns());
+	ok = !text || live_admit_file(r->supervisor, &r->hosts, text);
 	free(text);
 	return ok;
 }
@@ -447,19 +426,18 @@ int main(int argc, char **argv)
 	size_t size;
 	char *data;
 
-	if (argc < 8 || !read_descriptors(&r, argv + 1, &record) || !read_nat64(argv[7], &r.live.nat64))
-		return fault("usage: cave-resolve RECORD SUPERVISOR UDP4 UDP6 TCP4 TCP6 NAT64 SERVER…");
-	for (int i = 8; i < argc; i++)
+	if (argc < 7 || !read_descriptors(&r, argv + 1, &record))
+		return fault("usage: cave-resolve RECORD SUPERVISOR UDP4 UDP6 TCP4 TCP6 SERVER…");
+	for (int i = 7; i < argc; i++)
 		if (!forward_server(&r.forwarder, argv[i]))
 			return fault("a name server is no address, or there are more than three");
 	data = slurp(record, RECORD_MAX, &size);
 	if (!data || !hosts_open(data, size, &r.hosts))
 		return fault("the record of host names is damaged");
-	r.live.hosts = &r.hosts;
 	for (size_t i = 0; i < CLIENTS; i++)
 		r.client[i].fd = -1;
 	signal(SIGPIPE, SIG_IGN);
-	if (!admit_hosts_file(&r) || send(r.live.supervisor, &ready, sizeof ready, MSG_NOSIGNAL) < 0)
+	if (!admit_hosts_file(&r) || send(r.supervisor, &ready, cave_resolve_size(0), MSG_NOSIGNAL) < 0)
 		return fault("nobody keeps the addresses");
 	loop(&r);
 	return 0;

@@ -269,6 +269,8 @@ enum cave_rule_verb { CAVE_RULE_ALLOW, CAVE_RULE_DENY, CAVE_RULE_LISTEN, CAVE_RU
  *   classes   struct cave_host_class and its struct cave_host_ports
  *   places    struct cave_host_place, its IPv4 ranges (two words each: first and last address), its IPv6 ranges (eight
  *             words each, the most significant one of an address first), sorted and disjoint
+ *   shut      IPv4 ranges as above, which denials by address cover, for whatever port: no name may lead there by a
+ *             carrier that only the runtime knows (the operator's NAT64 prefix)
  *   grants    struct cave_host_grant, the granted name, the names that are excepted
  *   denials   a name each
  *
@@ -278,6 +280,7 @@ enum { CAVE_HOST_CLASSES = 16, CAVE_HOST_PLACES = 64, CAVE_HOST_GRANTS = 4096, C
 
 struct cave_hosts {
 	uint32_t classes, places, grants, denials;
+	uint32_t shut;
 };
 
 struct cave_host_class {

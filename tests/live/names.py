@@ -262,8 +262,8 @@ LONG = "hex:" + "".join(f"3f{'61' * 63}" for _ in range(3)) + "3d" + "61" * 61 +
 LOOKALIKE = ["xwild.test", "wild.test", "web.test.example", "web-test", "xweb.test", "wеb.test".encode("idna").decode(),
              "_dns.resolver.arpa"]
 REFUSED = [
-    (["lookup", "other.test"], "another name", ("EAI_AGAIN", "EAI_FAIL", "EAI_NONAME")),
-    (["lookup", "bad.wild.test"], "a name that is denied", ("EAI_AGAIN", "EAI_FAIL", "EAI_NONAME")),
+    (["lookup", "other.test"], "another name", "EAI_NONAME"),
+    (["lookup", "bad.wild.test"], "a name that is denied", "EAI_NONAME"),
     *((["ask", NEAR4, x], f"a look-alike, {x}", ([5, [], 18], [3, [], 18])) for x in LOOKALIKE),
     (["ask", NEAR4, LONG], "a name of 255 octets", [5, [], 18]),
     (["ask", NEAR4, "secret.other.test", 1, 53, "tcp"], "another name by TCP", [5, [], 18]),
@@ -272,10 +272,10 @@ REFUSED = [
     *((["ask", NEAR4, "web.test", 1, port, way], f"{way} to port {port}", ("EPERM", "EACCES"))
       for port, way in ((54, "sendto"), (5353, "sendto"), (853, "tcp"), (443, "tcp"), (54, "connect"), (54, "sendmsg"))),
     (["lookup", "moved.test", 4], "a name that is moved to loopback, private and link-local addresses",
-     ("EAI_AGAIN", "EAI_FAIL", "EAI_NONAME")),
-    (["ask", NEAR4, "moved.test", 28], "by IPv6", [5, [], 18]), (["connect", "127.0.0.1", PORT], "127.0.0.1", "EPERM"),
+     "EAI_NODATA"),
+    (["ask", NEAR4, "moved.test", 28], "by IPv6", [0, [], 18]), (["connect", "127.0.0.1", PORT], "127.0.0.1", "EPERM"),
     (["connect", "10.0.0.1", PORT], "10.0.0.1", "EPERM"), (["connect", "169.254.169.254", PORT], "169.254.169.254", "EPERM"),
-    (["lookup", "inside.test", 4], "a name outside its place", ("EAI_AGAIN", "EAI_FAIL", "EAI_NONAME")),
+    (["lookup", "inside.test", 4], "a name outside its place", "EAI_NODATA"),
     (["connect", NEAR4, PORT], "the address of a name that nobody has looked up", "EPERM"),
     (["connect", "database.test", RAW], "a control: the granted port", NEAR4),
     (["connect", NEAR4, PORT], "the port of another name at the same address", "EPERM"),
@@ -412,7 +412,10 @@ def meddling(lab):
         check(got == [[], [0, [NEAR4], None]], f"a tool does nothing to its resolver {' '.join(options)}", str(got))
     process = lab.begin(["meddle"], policy="none")
     process.stdout.readline()
-    victim = subprocess.Popen(["sleep", "60"])
+    victim = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    victim.stdin.write(b"begun\n")
+    victim.stdin.flush()
+    victim.stdout.readline()
     got = outcome(process, ["meddle"], f"{victim.pid}\n")
     victim.wait()
     check({"kill", "prlimit", "pidfd_open", "read", "nice"} <= set(got[0]), "outside it could", str(got))

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What may be believed of a resolver: which addresses of which names the policy lets a run reach, and how many.  The
+ * resolver reads hostile replies, so whatever it says is judged here as if a forger had said it.
+ */
+#ifndef CAVE_RUNTIME_NAMES_JUDGE_H
+#define CAVE_RUNTIME_NAMES_JUDGE_H
+
+#include <stdbool.h>
+
+#include "bpf/hosts.h"
+#include "bpf/nat64.h"
+#include "cave/resolve.h"
+
+/* A name that has an address, until when.  Of the name there is a digest: two of one count as one name. */
+struct names_pair {
+	uint64_t name;
+	uint32_t address[4];
+	uint64_t expiry; /* CLOCK_MONOTONIC in nanoseconds */
+};
+
+struct names_judge {
+	struct hosts hosts;
+	const struct nat64 *nat64; /* the operator's */
+	size_t nnat64;
+	bool ready; /* the resolver answers questions */
+	struct names_pair pair[CAVE_RESOLVE_PER_RUN];
+	size_t npairs;
+};
+
+struct names_verdict {
+	uint32_t classes; /* bit i for class i of the policy's record; 0: the address is not where the rules say */
+	uint64_t expiry;
+};
+
+/* True if it is a name as a policy spells names: in lower case, of letters, digits, dashes, underscores and dots. */
+bool names_plain(const char *name);
+
+/*
+ * Judges that a name has an address.  0, with *out set; or an errno: EINVAL if no sound resolver says so, ENOSPC if the
+ * name, or the run, has as many as it may.
+ */
+int names_judge(struct names_judge *j, const char *name, const struct cave_resolve_address *a, uint64_t now,
+		struct names_verdict *out);
+
+#endif
