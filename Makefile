@@ -264,8 +264,8 @@ $(B)/tests/library/caverun: $(B)/tests/tools/hostrun
 	@mkdir -p $(@D)
 	$(Q)ln -f $< $@
 
-# As caverun is built.
-$(B)/tests/tools/floor: tests/tools/floor.c
+# As caverun and its resolver are built.
+$(B)/tests/tools/floor $(B)/tests/tools/forger: $(B)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	@echo "  MUSL  $<"
 	$(Q)$(MUSL_CC) $(KERNEL_HEADERS) $(CPPFLAGS) -O2 -static -fno-stack-protector $(WARN) -o $@ $<

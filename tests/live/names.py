@@ -6,8 +6,10 @@ NEAR serves names at its two addresses and keeps a log of the questions; NEAR an
 Addresses of documentation are not globally reachable, so the rules say `within`.
 """
 
+import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,9 +112,9 @@ class Lab:
             self.asker = f.read()
         with open(f"{work}/zone", "w", encoding="ascii") as f:
             json.dump(ZONE, f)
-        for n, text in (("hosts", HOSTS), ("resolv.conf", f"nameserver {NEAR4}\nnameserver {OTHER4}\nsearch corp.test\n")):
-            with open(f"{work}/{n}", "w", encoding="ascii") as f:
-                f.write(text)
+        with open(f"{work}/hosts", "w", encoding="ascii") as f:
+            f.write(HOSTS)
+        self.resolv_conf(NEAR4, OTHER4)
         sh(f"mount --bind {work}/hosts /etc/hosts; mount --bind {work}/resolv.conf $(readlink -f /etc/resolv.conf)")
         addresses = [*ROTATED, *MANY, *(f"192.0.2.{n}" for n in range(6, 10))]
         subprocess.run(["ip", "-n", NEAR, "-batch", "-"], check=True, text=True,
@@ -120,6 +122,10 @@ class Lab:
         self.serve("/usr/bin/python3", f"{TOP}/tests/tools/zone.py", f"{work}/zone", self.log, NEAR4, OTHER4, NEAR6)
         self.web()
         self.policy = compile_policy(work, "names", PROFILE)
+
+    def resolv_conf(self, *servers, more="search corp.test"):
+        with open(f"{self.work}/resolv.conf", "w", encoding="ascii") as f:
+            f.writelines([*(f"nameserver {x}\n" for x in servers), more, "\n"])
 
     def serve(self, *command, host=NEAR):
         server = subprocess.Popen(["nsenter", f"--net=/run/netns/{host}", *command], stdout=subprocess.PIPE, text=True,
@@ -145,8 +151,8 @@ class Lab:
         with open(self.log, encoding="ascii") as f:
             return [line.split() for line in f if line.split()[0] == name]
 
-    def start(self, *command, policy=None, options=()):
-        prefix = [CAVERUN, *options, policy or self.policy, "--"] if policy != "none" else []
+    def start(self, *command, policy=None, options=(), caverun=CAVERUN):
+        prefix = [caverun, *options, policy or self.policy, "--"] if policy != "none" else []
         return subprocess.Popen(["nsenter", f"--net=/run/netns/{HERE}", *prefix, *command], stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
@@ -218,12 +224,15 @@ def clients(lab):
     where = "other.test"  # outside it is as good a name as any
     for client in ("curl", "go", "musl", "node"):
         good = {h: lab.tool(*fetch(client, f"http://{h}:{PORT}/hello")) for h in ("web.test", "chain.test", "deep.er.wild.test")}
+        start = time.monotonic()
         bad = lab.tool(*fetch(client, f"http://{where}:{PORT}/hello"))
+        took = time.monotonic() - start
         outside = lab.tool(*fetch(client, f"http://{where}:{PORT}/hello"), policy="none")
         for host, got in good.items():
             check(got[0] == 0 and served(got), f"granted: {client} fetches from {host}", str(got))
         check(served(outside), f"outside: {client} fetches from {where}", str(outside))
         check(not served(bad), f"refused: {client} fetches from {where}", str(bad))
+        check(took < 4, f"refused at once: {client} asks for {where} ({took:.1f} s)")
     out = lab.tool("node", "-e", NODE, f"http://web.test:{PORT}/hello", "web.test")[1]
     check(out.strip() == json.dumps(["hello\n", [NEAR4], [NEAR4], "ENODATA"], separators=(",", ":")),
           "node's fetch, lookup, resolve4, and resolveTxt of a granted name", out)
@@ -402,6 +411,51 @@ def entries(name, run):
     return n
 
 
+FORGED = [
+    ([1, "web.test", [NEAR4]], "a sound message", [0, 1]),
+    ([1, "web.test", ["192.0.2.7", "127.0.0.1", "192.0.2.6", "8.8.8.8", "203.0.113.1"]], "of many what is in the place", [0, 5]),
+    ([1, "other.test", ["192.0.2.9"]], "a name that is not granted", [errno.EINVAL, 0]),
+    ([1, "bad.wild.test", ["192.0.2.9"]], "one that is denied", [errno.EINVAL, 0]),
+    ([1, "wild.test", ["192.0.2.9"]], "the base of a wildcard", [errno.EINVAL, 0]),
+    ([1, "WEB.test", ["192.0.2.9"]], "in capitals", [errno.EINVAL, 0]),
+    ([1, "web.test.", ["192.0.2.9"]], "with a dot", [errno.EINVAL, 0]),
+    ([1, "\x1b[2J.wild.test", ["192.0.2.9"]], "with bytes that no name has", [errno.EINVAL, 0]),
+    ([1, "", ["192.0.2.9"]], "without a name", [errno.EINVAL, 0]),
+    ([1, "moved.test", [NEAR4, "127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fe80::1", "::ffff:127.0.0.1", "0.0.0.0",
+                        "64:ff9b::7f00:1", "2002:7f00:1::1", "198.51.100.1"]], "addresses that are not public", [0, 0]),
+    ([1, "inside.test", ["127.0.0.1", "11.0.0.1"]], "or not within", [0, 0]),
+    ([1, "web.test", ["192.0.2.9"], 2**32 - 1], "for ever", [errno.EINVAL, 0]),
+    ([1, "rotated.test", [f"198.51.100.{n}" for n in range(64)]], "sixty-four addresses", [0, 2**64 - 1]),
+    ([1, "rotated.test", ["198.51.100.64"]], "and one more", [errno.ENOSPC, 0]),
+    ([2, "\x1b[2J", []], "a refusal with bytes that no name has has no answer", "no answer"),
+]
+
+
+def forged(lab):
+    """A resolver that somebody has taken over can say what it likes."""
+    folder = f"{lab.work}/forged"
+    os.makedirs(folder)
+    for name in ("caverun", "cave-load", "cave-report", "cave-resolve.bpf"):
+        shutil.copy(f"{TOP}/build/{name}", folder)
+    shutil.copy(f"{TOP}/build/tests/tools/forger", f"{folder}/cave-resolve")
+    steps = [["forge", *x[0]] for x in FORGED]
+    connects = [(NEAR4, NEAR4), ("192.0.2.6", "192.0.2.6"), ("192.0.2.9", "EPERM"), ("127.0.0.1", "EPERM"), ("10.0.0.1", "EPERM"),
+                ("198.51.100.64", "EPERM"), ("203.0.113.1", "EPERM")]
+    got = lab.steps(*steps, *(["connect", x[0], PORT] for x in connects), caverun=f"{folder}/caverun")
+    compare(got, [x[1:] for x in FORGED] + [(f"a connection to {x[0]}", x[1]) for x in connects], "a forging resolver")
+    many = [["forge", 1, f"n{i}.wild.test", [f"198.51.100.{n}" for n in range(64)]] for i in range(17)]
+    got = lab.steps(*many, caverun=f"{folder}/caverun")
+    compare(got, [("names of a run", [0, 2**64 - 1])] * 16 + [("beyond the bound", [errno.ENOSPC, 0])], "a forging resolver")
+    for what, step in (("of the wrong length", ["forge", 1, "web.test", [NEAR4], 60, None, 3]),
+                       ("of another length than it says", ["forge", 1, "web.test", [NEAR4], 60, 2]),
+                       ("with more addresses than there are", ["forge", 1, "web.test", [NEAR4], 60, 2**31]),
+                       ("of no kind", ["forge", 9, "web.test", [NEAR4]])):
+        got = lab.steps(["forge", 1, "web.test", [NEAR4]], step, ["sleep", 1], ["forge", 1, "web.test", [OTHER4]],
+                        caverun=f"{folder}/caverun")
+        check(got[0] == [0, 1] and got[1] in ("no answer", "timeout") and got[3] == "EPERM",
+              f"a message {what}: nothing is believed any more", str(got))
+
+
 def meddling(lab):
     """The resolver is a process of the tool's own user."""
     for options in ((), ("--user", "nobody")):
@@ -487,6 +541,104 @@ while True:
 """
 
 
+def searched(lab):
+    """With many dots wanted, search domains come first: the name itself is found all the same, and at once."""
+    before = lab.asked()
+    lab.resolv_conf(NEAR4, OTHER4, more="search a.example b.example test\noptions ndots:5")
+    for name, command in (("glibc", ("/usr/bin/python3", "-c", LOOKUP, "web.test")), ("Go", (f"{lab.work}/goclient", "lookup", "web.test")),
+                          ("musl", (f"{lab.work}/muslclient", "web.test", str(PORT))),
+                          ("glibc, a name without its domain", ("/usr/bin/python3", "-c", LOOKUP, "web"))):
+        start = time.monotonic()
+        got = lab.tool(*command)
+        took = time.monotonic() - start
+        check(got[0] == 0 and (NEAR4 in got[1] or "hello" in got[1]) and took < 4, f"search domains first: {name} ({took:.1f} s)",
+              str(got))
+    lab.resolv_conf(NEAR4, OTHER4)
+    check(lab.asked() - before <= {"web.test"}, "and none of them is asked for", str(lab.asked() - before))
+
+
+LOOKUP = "import socket, sys; print(socket.getaddrinfo(sys.argv[1], 80))"
+UNBOUND = """server:
+    directory: "{work}"
+    chroot: ""
+    username: ""
+    pidfile: ""
+    logfile: "{work}/unbound.log"
+    use-syslog: no
+    log-queries: yes
+    do-daemonize: no
+    interface: 192.0.2.5
+    access-control: 0.0.0.0/0 allow
+    do-not-query-localhost: no
+    local-zone: "test." nodefault
+    module-config: "iterator"
+remote-control:
+    control-enable: no
+auth-zone:
+    name: "test"
+    zonefile: "{work}/zone.test"
+    for-downstream: no
+    for-upstream: yes
+    fallback-enabled: no
+auth-zone:
+    name: "elsewhere.example"
+    zonefile: "{work}/zone.elsewhere"
+    for-downstream: no
+    for-upstream: yes
+    fallback-enabled: no
+"""
+
+
+def write_zones(work):
+    head = "$TTL 60\n@ SOA ns.test. admin.test. 1 3600 600 86400 60\n@ NS ns.test.\n"
+    many = "".join(f"many A {x}\n" for x in [*MANY, NEAR4])
+    files = {"unbound.conf": UNBOUND.format(work=work),
+             "zone.elsewhere": head + f"a CNAME b\nb A {OTHER4}\n",
+             "zone.test": head + f"web A {NEAR4}\nchain CNAME a.elsewhere.example.\ndual A {FAR4}\ndual AAAA {FAR6}\n*.wild A {NEAR4}\n"
+                                 f"other A {NEAR4}\nweb TXT text\nweb HTTPS 1 . ipv4hint=192.0.2.9 ipv6hint=2001:db8:a::9\n"
+                                 f"_sql._tcp.wild SRV 0 0 {PORT} database.test.\nmoved A 127.0.0.1\nmoved A {NEAR4}\n{many}"}
+    for name, text in files.items():
+        with open(f"{work}/{name}", "w", encoding="ascii") as f:
+            f.write(text)
+
+
+def real(lab):
+    """The name server of a distribution, which has a log of its own."""
+    write_zones(lab.work)
+    sh(f"ip -n {NEAR} addr add 192.0.2.5/24 dev wire")
+    server = subprocess.Popen(["nsenter", f"--net=/run/netns/{NEAR}", "/usr/sbin/unbound", "-c", f"{lab.work}/unbound.conf"],
+                              stderr=subprocess.DEVNULL)
+    lab.servers.append(server)
+    lab.resolv_conf("192.0.2.5")
+    for _ in range(100):
+        outside = lab.steps(["lookup", "other.test", 4], policy="none")
+        if outside != ["EAI_AGAIN"]:
+            break
+        time.sleep(.1)
+    check(outside == [[NEAR4]], "a real name server: outside it answers", str(outside))
+    rows = [(["connect", "web.test", PORT], "a name", NEAR4), (["connect", "chain.test", PORT], "a chain to another zone", OTHER4),
+            (["lookup", "dual.test"], "both families", sorted([FAR4, FAR6])),
+            (["lookup", "many.test", 4], "a reply too large for a datagram", sorted(MANY + [NEAR4])),
+            (["connect", MANY[30], PORT], "one of its addresses", MANY[30]), (["lookup", "x.y.wild.test"], "a wildcard", [NEAR4]),
+            (["ask", "192.0.2.5", "web.test", 16], "texts have no answer", [0, [], None]),
+            (["ask", "192.0.2.5", "web.test", 65], "nor service bindings", [0, [], None]),
+            (["connect", "192.0.2.9", PORT], "whose hints open nothing", "EPERM"),
+            (["ask", "192.0.2.5", "_sql._tcp.wild.test", 33], "nor where services are", [0, [], None]),
+            (["ask", "192.0.2.5", "web.test", 255], "nor everything", [0, [], None]),
+            (["lookup", "other.test"], "another name", "EAI_NONAME"), (["ask", "192.0.2.5", "_sql._tcp.other.test", 33],
+             "and its services", [5, [], 18]),
+            (["lookup", "moved.test", 4], "a name that is moved to addresses that are not public", "EAI_NODATA"),
+            (["ask", "192.0.2.5", "no.name.test", 1], "a name that is not there", [5, [], 18])]
+    with open(f"{lab.work}/unbound.log", encoding="ascii") as log:
+        before = {x.split()[4] for x in log if " info: " in x and len(x.split()) == 7}
+        compare(lab.steps(*(x[0] for x in rows)), [x[1:] for x in rows], "a real name server")
+        asked = {tuple(x.split()[4:6]) for x in log if " info: " in x and len(x.split()) == 7}
+    lab.resolv_conf(NEAR4, OTHER4)
+    names = {"web.test.", "chain.test.", "dual.test.", "many.test.", "x.y.wild.test.", "moved.test."}
+    check(before == {"other.test."} and {x[0] for x in asked} == names, "its log shows granted names, and no other", str(asked))
+    check({x[1] for x in asked} == {"A", "AAAA"}, "and no other types", str(asked))
+
+
 def load(lab):
     """Twenty runs at once."""
     start = time.monotonic()
@@ -509,9 +661,11 @@ def test(work, near, far):  # pylint: disable=unused-argument
         slow = expiry(lab)
         builder = threading.Thread(target=build, args=(work,))
         builder.start()
-        for part in (granted, refused, other_runs, killed_resolver, meddling, killed_runtime, crowded, interfaces, load):
+        for part in (granted, refused, other_runs, killed_resolver, forged, meddling, killed_runtime, crowded, interfaces, load):
             part(lab)
+        real(lab)
         builder.join()
+        searched(lab)
         clients(lab)
         expired(*slow)
     finally:

@@ -97,6 +97,20 @@ def ask(server, name, kind=1, port=53, way="sendto"):
         return understand(reply) if who[:2] == (server, port) or server == "0.0.0.0" else f"from {who[0]}:{who[1]}"
 
 
+def forge(kind, name, addresses, ttl=60, count=None, cut=0):
+    """Where the resolver is one that passes on what it gets: a message to who keeps the addresses.  [error, admitted]"""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(3)
+        data = struct.pack("=III256s", kind, 1, len(addresses) if count is None else count, name.encode("latin-1"))
+        for x in addresses:
+            x = ipaddress.ip_address(x)
+            six = x.packed if x.version == 6 else bytes(10) + b"\xff\xff" + x.packed
+            data += struct.pack("=IIIII", *struct.unpack(">IIII", six), ttl)
+        s.sendto(data[:len(data) - cut], ("192.0.2.2", 53))
+        answer = s.recv(64)
+        return list(struct.unpack("=iIQ", answer))[::2] if len(answer) == 16 else "no answer"
+
+
 def several(servers, name):
     """One socket, as musl has it: the same question to every server, and a reply from one of them."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -188,7 +202,7 @@ def wait():
 
 
 def main():
-    verbs = {f.__name__: f for f in (lookup, connect, hold, echo, ask, several, reaim, corked, dissolved, crowd, load, sockets,
+    verbs = {f.__name__: f for f in (lookup, connect, hold, echo, ask, several, forge, reaim, corked, dissolved, crowd, load, sockets,
                                      meddle, sleep, wait)}
     out = []
     for verb, *arguments in json.loads(sys.argv[1]):
