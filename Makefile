@@ -110,7 +110,7 @@ $(MAKER_OBJ): | $(GEN)
 $(B)/compiler/syscalls_builtin.o $(B)/musl/compiler/syscalls_builtin.o: $(B)/gen/builtin_tables.h
 
 # embedded with .incbin, which the compiler's own dependencies do not see
-$(B)/compiler/sets.o $(B)/musl/compiler/sets.o: $(wildcard compiler/sets/*.cave)
+$(B)/compiler/sets.o $(B)/musl/compiler/sets.o: $(wildcard compiler/sets/*)
 
 $(B)/gen/%.o: $(B)/gen/%.c
 	@echo "  CC    $<"

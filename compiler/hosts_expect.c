@@ -94,6 +94,16 @@ static bool allows(const struct hosts *h, const struct host_expectation *x)
 	return false;
 }
 
+/* Where a name server may be asked, whoever that is, any name can be looked up. */
+static bool asks_elsewhere(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		for (size_t k = 0; p->net_rule[i].allow && k < p->net_rule[i].nports; k++)
+			if (p->net_rule[i].port[k].lo <= CAVE_RESOLVER_PORT && CAVE_RESOLVER_PORT <= p->net_rule[i].port[k].hi)
+				return true;
+	return p->resolver;
+}
+
 bool hosts_expect(struct diags *d, struct arena *a, const struct policy *p, const struct host_set *set)
 {
 	struct buffer record = { .arena = a };
@@ -107,12 +117,15 @@ bool hosts_expect(struct diags *d, struct arena *a, const struct policy *p, cons
 	for (size_t i = 0; i < p->nlookups; i++) {
 		const struct host_expectation *x = &p->lookup[i];
 
-		if (allows(h, x) == x->allow)
+		bool other = !x->allow && !x->connect && asks_elsewhere(p);
+
+		if (allows(h, x) == x->allow && !other)
 			continue;
 		all = false;
 		diag_note(d, diag_error(d, CAVE_EXPECTATION_FAILED, x->at, "the policy does not keep this"), nowhere,
-			  x->connect ? "%s is %s with this port" : "the lookup of %s is %s", x->name.name,
-			  x->allow ? "refused" : "granted");
+			  other	     ? "a name server may be asked: the lookup of %s is %s" :
+			  x->connect ? "%s is %s with this port" : "the lookup of %s is %s",
+			  x->name.name, x->allow ? "refused" : "granted");
 	}
 	return all;
 }

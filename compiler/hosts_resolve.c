@@ -210,11 +210,28 @@ static bool same_names(const struct entry *x, const struct entry *y)
 	return true;
 }
 
+/* Of the excepted names those that the name speaks of; false if that is all of it. */
+static bool except_names(struct arena *a, const struct host_name *list, size_t n, struct entry *e)
+{
+	struct host_name *kept = ARENA_ARRAY(a, n + 1, struct host_name);
+
+	e->nexcept = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (name_covers(&list[i], &e->name))
+			return false;
+		if (name_covers(&e->name, &list[i]))
+			kept[e->nexcept++] = list[i];
+	}
+	e->except = kept;
+	return true;
+}
+
 static void add_rule(struct gather *g, const struct host_rule *r)
 {
 	struct entry e = { .place = intern_place(g, r), .line = r->line };
+	size_t nexcept;
+	const struct host_name *except = list_names(g->a, r->except, r->nexcept, &nexcept);
 
-	e.except = list_names(g->a, r->except, r->nexcept, &e.nexcept);
 	for (int proto = 0; proto < NET_PROTOS; proto++) {
 		for (size_t i = 0; r->proto[proto] && i < r->nports; i++)
 			ranges_add(g->a, &e.ports[proto], (struct net_addr){ 0, r->port[i].lo ? r->port[i].lo : 1 },
@@ -223,7 +240,8 @@ static void add_rule(struct gather *g, const struct host_rule *r)
 	}
 	for (size_t i = 0; i < r->nto; i++) {
 		e.name = (struct host_name){ r->to[i].name, r->to[i].below };
-		*ARENA_PUSH(g->a, g->entry, g->n, g->cap) = e;
+		if (except_names(g->a, except, nexcept, &e))
+			*ARENA_PUSH(g->a, g->entry, g->n, g->cap) = e;
 	}
 }
 
@@ -367,12 +385,35 @@ static void list_shut(struct arena *a, const struct policy *p, struct host_set *
 	out->shut = copy_ranges(a, &all, &out->nshut);
 }
 
+/* How many different names the rules grant, or deny, as they are spelled. */
+static size_t count_names(struct arena *a, const struct policy *p, bool allow)
+{
+	struct host_name *list;
+	size_t n = 0, different = 0;
+
+	for (size_t i = 0; i < p->nhost_rules; i++)
+		n += p->host_rule[i].allow == allow ? p->host_rule[i].nto : 0;
+	list = ARENA_ARRAY(a, n + 1, struct host_name);
+	n = 0;
+	for (size_t i = 0; i < p->nhost_rules; i++)
+		for (size_t k = 0; p->host_rule[i].allow == allow && k < p->host_rule[i].nto; k++)
+			list[n++] = (struct host_name){ p->host_rule[i].to[k].name, p->host_rule[i].to[k].below };
+	if (n)
+		qsort(list, n, sizeof *list, name_order);
+	for (size_t i = 0; i < n; i++)
+		different += !i || name_order(&list[i - 1], &list[i]) != 0;
+	return different;
+}
+
 bool hosts_resolve(struct diags *d, struct arena *a, const struct policy *p, struct host_set *out)
 {
 	struct gather g = { .a = a };
 	struct host_set set = { 0 };
 	struct host_grant *grant;
 
+	if (too_many(d, p, count_names(a, p, true), CAVE_HOST_GRANTS, "names") ||
+	    too_many(d, p, count_names(a, p, false), CAVE_HOST_GRANTS, "denied names"))
+		return false;
 	for (size_t i = 0; i < p->nhost_rules; i++)
 		if (p->host_rule[i].allow)
 			add_rule(&g, &p->host_rule[i]);

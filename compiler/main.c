@@ -120,7 +120,7 @@ static int list_all(void)
 
 	printf("%-14s files readable by default\n", "system");
 	for (size_t i = 0; (set = set_at(i)); i++)
-		printf("%-14s files, programs and variables\n", set->shown);
+		printf("%-14s %s\n", set->shown, set->hosts ? "hosts" : "files, programs and variables");
 	return status;
 }
 

@@ -35,6 +35,8 @@ struct credential_use {
 };
 
 /* What grows while the statements are walked; the policy gets the result. */
+struct builtin_set;
+
 struct resolver {
 	struct diags *diags;
 	struct arena *arena;
@@ -50,7 +52,7 @@ struct resolver {
 	struct net_rule *net_rule, *listen;
 	size_t nnet_rules, net_cap, nlistens, listen_cap;
 	struct host_rule *host_rule;
-	size_t nhost_rules, host_cap;
+	size_t nhost_rules, host_cap, nhost_names; /* nhost_names: as they are spelled, exceptions too */
 	bool net_incomplete; /* see struct policy */
 	struct credential_use *credential;
 	size_t ncredentials, credential_cap;
@@ -100,6 +102,9 @@ void resolve_credential(struct resolver *r, const char *name, struct span at);
 void resolve_env(struct resolver *r, const struct node *statement);
 void resolve_files(struct resolver *r, const struct node *statement);
 void resolve_use(struct resolver *r, const struct node *statement);
+
+/* Records that the set, or NULL, that `n` names is not one for this place. */
+void refuse_set(struct resolver *r, const struct node *n, const struct builtin_set *set);
 void resolve_syscalls(struct resolver *r, const struct node *statement);
 void resolve_limits(struct resolver *r, const struct node *statement);
 void resolve_children(struct resolver *r, const struct node *statement);

@@ -2,9 +2,11 @@
 /* network { … }: rules as written become rules on addresses, protocols and ports. */
 #include <string.h>
 
+#include "cave/artefact.h"
 #include "compiler/egress.h"
 #include "compiler/hosts.h"
 #include "compiler/resolve.h"
+#include "compiler/sets.h"
 
 static const struct span nowhere;
 static const char *const rule_names[] = { "allow", "deny", "listen", NULL };
@@ -22,12 +24,23 @@ struct draft {
 	bool local; /* the addresses are of one's own: a listen */
 };
 
+/* Sets and exceptions may spell a name several times; but what is never granted is not read to its end. */
+enum { HOST_NAMES_MAX = 4 * CAVE_HOST_GRANTS };
+
+static bool too_many_hosts(struct resolver *r, struct span at)
+{
+	if (++r->nhost_names == HOST_NAMES_MAX + 1)
+		diag_error(r->diags, CAVE_UNSUPPORTED, at,
+			   "this is host name number %d of the policy; it may name %d different ones", HOST_NAMES_MAX + 1, CAVE_HOST_GRANTS);
+	return r->nhost_names > HOST_NAMES_MAX;
+}
+
 /* A name or a wildcard, which has to be bounded if it is granted. */
 static void add_host(struct resolver *r, struct draft *w, bool except, const char *text, struct span at)
 {
 	struct host_pattern pattern;
 
-	if (!host_parse(r->diags, r->arena, text, at, &pattern) ||
+	if (too_many_hosts(r, at) || !host_parse(r->diags, r->arena, text, at, &pattern) ||
 	    (w->rule.allow && !except && !host_bounded(r->diags, &pattern, text)))
 		w->failed = true;
 	else if (except)
@@ -95,13 +108,34 @@ static void add_list(struct resolver *r, struct draft *w, bool except, const str
 	}
 }
 
+/* <NAME>: the hosts of a built-in set, as if they stood there. */
+static void add_set(struct resolver *r, struct draft *w, bool except, const struct node *n)
+{
+	const struct builtin_set *set = set_find(n->text);
+	size_t at = 0;
+	const char *text;
+	struct span span;
+	uint32_t file;
+
+	if (w->local || !set || !set->hosts) {
+		w->failed = true;
+		if (w->local && set && set->hosts)
+			diag_error(r->diags, CAVE_VALUE, n->at, "a listen is at an address of one's own");
+		else
+			refuse_set(r, n, set);
+		return;
+	}
+	file = sources_add(r->diags->sources, set->shown, set->text, (size_t)(set->end - set->text), n->at, true);
+	while (loader_list_next(r->loader, file, &at, &span, &text))
+		add_entry(r, w, except, text, span);
+}
+
 static void add_address(struct resolver *r, struct draft *w, bool except, const struct node *n)
 {
 	if (n->kind == N_LIST_FILE) {
 		add_list(r, w, except, n);
 	} else if (n->kind == N_SET) {
-		unsupported(r, n->at, "network sets are");
-		w->failed = true;
+		add_set(r, w, except, n);
 	} else {
 		add_text(r, w, except, n->text, n->at);
 	}
@@ -463,6 +497,41 @@ static struct span first_grant(const struct resolver *r)
 	return r->netlink_allow.file ? r->netlink_allow : r->resolver_allow;
 }
 
+static bool has_name_port(const struct net_ports *port, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (port[i].lo <= CAVE_RESOLVER_PORT && CAVE_RESOLVER_PORT <= port[i].hi)
+			return true;
+	return false;
+}
+
+/* A grant of port 53 is not led to the run's resolver: who is there answers any name, also one that is denied. */
+static struct span name_server_grant(const struct policy *p)
+{
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		if (p->net_rule[i].allow && has_name_port(p->net_rule[i].port, p->net_rule[i].nports))
+			return p->net_rule[i].at;
+	for (size_t i = 0; i < p->nhost_rules; i++)
+		if (p->host_rule[i].allow && has_name_port(p->host_rule[i].port, p->host_rule[i].nports))
+			return p->host_rule[i].at;
+	return nowhere;
+}
+
+static void check_denied_names(struct resolver *r)
+{
+	const struct policy *p = r->policy;
+	struct span grant = name_server_grant(p);
+
+	for (size_t i = 0; grant.file && i < p->nhost_rules; i++)
+		if (!p->host_rule[i].allow) {
+			diag_note(r->diags,
+				  diag_error(r->diags, CAVE_CONTRADICTION, p->host_rule[i].at,
+					     "this name is denied, and a name server may be asked for it"),
+				  grant, "port 53 is granted here: what is asked there is known to nobody");
+			return;
+		}
+}
+
 void finish_network(struct resolver *r)
 {
 	struct policy *p = r->policy;
@@ -484,6 +553,7 @@ void finish_network(struct resolver *r)
 			  grant, "the grant is here");
 	else if (r->network_block.file && !p->nnet_rules && !p->nhost_rules && !grant.file && !r->diags->errors)
 		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
+	check_denied_names(r);
 	if (p->resolver && p->nhost_rules)
 		diag_note(r->diags,
 			  diag_error(r->diags, CAVE_CONTRADICTION, r->resolver_allow,

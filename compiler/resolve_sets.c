@@ -8,19 +8,21 @@
 
 static const struct span nowhere;
 
-/* Sets of destinations: grants by host name. */
-static const char *const network_sets[] = { "npm-registry", "pypi", "go-proxy", "github" };
-
-static void refuse_set(struct resolver *r, const struct node *n)
+void refuse_set(struct resolver *r, const struct node *n, const struct builtin_set *set)
 {
 	const char *meant = set_nearest(n->text);
 	struct diag *e;
 
-	for (size_t i = 0; i < sizeof network_sets / sizeof *network_sets; i++)
-		if (strcmp(n->text, network_sets[i]) == 0) {
-			unsupported(r, n->at, "sets of hosts are");
-			return;
-		}
+	if (set && set->hosts) {
+		e = diag_error(r->diags, CAVE_VALUE, n->at, "%s is a set of hosts", set->shown);
+		diag_note(r->diags, e, nowhere, "write: network { allow tcp %s port 443 }", set->shown);
+		return;
+	}
+	if (set) {
+		e = diag_error(r->diags, CAVE_VALUE, n->at, "%s is a set of files and programs, not of hosts", set->shown);
+		diag_note(r->diags, e, nowhere, "write: use %s", set->shown);
+		return;
+	}
 	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->at, "there is no set <%s>", n->text);
 	if (meant)
 		diag_note(r->diags, e, nowhere, "did you mean <%s>?", meant);
@@ -58,9 +60,9 @@ void resolve_use(struct resolver *r, const struct node *statement)
 	for (const struct node *n = statement->kids; n; n = n->next) {
 		const struct builtin_set *set = set_find(n->text);
 
-		if (set)
+		if (set && !set->hosts)
 			use_set(r, n, set);
 		else
-			refuse_set(r, n);
+			refuse_set(r, n, set);
 	}
 }

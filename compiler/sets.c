@@ -18,21 +18,29 @@ EMBED(set_coreutils, "compiler/sets/coreutils.cave");
 EMBED(set_fonts, "compiler/sets/fonts.cave");
 EMBED(set_gcc, "compiler/sets/gcc.cave");
 EMBED(set_git, "compiler/sets/git.cave");
+EMBED(set_github, "compiler/sets/github.hosts");
 EMBED(set_go, "compiler/sets/go.cave");
+EMBED(set_go_proxy, "compiler/sets/go-proxy.hosts");
 EMBED(set_java, "compiler/sets/java.cave");
 EMBED(set_node, "compiler/sets/node.cave");
 EMBED(set_npm, "compiler/sets/npm.cave");
+EMBED(set_npm_registry, "compiler/sets/npm-registry.hosts");
 EMBED(set_pip, "compiler/sets/pip.cave");
+EMBED(set_pypi, "compiler/sets/pypi.hosts");
 EMBED(set_python3, "compiler/sets/python3.cave");
 EMBED(set_ssh, "compiler/sets/ssh.cave");
 
-const char sets_version[] = "1";
+const char sets_version[] = "2";
 
 /* By name. */
 static const struct builtin_set sets[] = {
-#define SET(name) { #name, "<" #name ">", set_##name, set_##name##_end }
-	SET(coreutils), SET(fonts), SET(gcc),	  SET(git), SET(go), SET(java), SET(node),
-	SET(npm),	SET(pip),   SET(python3), SET(ssh),
+#define SET(symbol, name) { name, "<" name ">", false, set_##symbol, set_##symbol##_end }
+#define HOSTS(symbol, name) { name, "<" name ">", true, set_##symbol, set_##symbol##_end }
+	SET(coreutils, "coreutils"), SET(fonts, "fonts"), SET(gcc, "gcc"), SET(git, "git"), HOSTS(github, "github"),
+	SET(go, "go"), HOSTS(go_proxy, "go-proxy"), SET(java, "java"), SET(node, "node"), SET(npm, "npm"),
+	HOSTS(npm_registry, "npm-registry"), SET(pip, "pip"), HOSTS(pypi, "pypi"), SET(python3, "python3"),
+	SET(ssh, "ssh"),
+#undef HOSTS
 #undef SET
 };
 enum { SETS = sizeof sets / sizeof *sets };

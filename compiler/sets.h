@@ -10,7 +10,8 @@
 struct builtin_set {
 	const char *name; /* "git" */
 	const char *shown; /* "<git>" */
-	const char *text; /* bare statements of a profile; NUL-terminated */
+	bool hosts; /* names of a network block, one a line; else bare statements of a profile */
+	const char *text; /* NUL-terminated */
 	const char *end; /* of the text: only the linker knows its size */
 };
 

@@ -36,6 +36,20 @@ refused "a metadata address within" 2:53 cave_profile_metadata_address 'allow tc
 refused "a denial with a port" 2:13 "$value" 'deny tcp a.example.com port 443'
 refused "allow resolver beside a name" 2:13 cave_profile_contradiction 'allow resolver; allow tcp a.example.com port 443'
 refused "an allow without a port" 2:13 cave_profile_syntax 'allow tcp a.example.com'
+refused "a denied name beside a name server" 2:43 cave_profile_contradiction 'allow udp 192.0.2.53 port 53; deny a.example.com'
+refused "or beside one that is granted by name" 2:50 cave_profile_contradiction \
+	'allow tcp ns.example.com port 1-100; deny a.example.com'
+refused "a set of files as a destination" 2:23 "$value" 'allow tcp <git> port 443'
+refused "a set that is not there" 2:23 cave_profile_unknown_name 'allow tcp <githu> port 443'
+refused "a set of hosts to listen at" 2:24 "$value" 'listen tcp <github> port 80'
+printf 'profile p { use <github> }\n' >"$work/p.cave"
+run "$cavec" "$work/p.cave" -o "$work/p.bpf"
+expect "refused: a set of hosts that is used" "$status" = 1 -a -n \
+	"$(grep 'write: network { allow tcp <github> port 443 }' "$work/err")"
+awk 'BEGIN { print "profile p { network { allow tcp {"
+	for (i = 0; i < 50000; i++) printf "%s *.h%d.example.com", i ? "," : "", i; print "} port 443 } }" }' >"$work/p.cave"
+run timeout 20 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+expect "refused: 50,000 names, at once" "$status" = 1 -a -n "$(grep 'it may name 4096 different ones' "$work/err")"
 printf 'profile p { network false; network { allow tcp a.example.com port 443 } }\n' >"$work/p.cave"
 expect_status "network false beside a name" 1 "$cavec" "$work/p.cave" -o "$work/p.bpf"
 
@@ -50,6 +64,29 @@ expect "what a wildcard covers adds nothing" -n "$a" -a "$a" = "$b"
 a=$(identity_of 'allow tcp bücher.example.com port 443')
 b=$(identity_of 'allow tcp xn--bcher-kva.example.com port 443')
 expect "A-labels and their letters are one name" -n "$a" -a "$a" = "$b"
+
+a=$(identity_of 'allow tcp { <pypi>, <go-proxy> } port 443; deny <npm-registry>')
+b=$(identity_of 'allow tcp { pypi.org, files.pythonhosted.org, proxy.golang.org, sum.golang.org } port 443
+	deny registry.npmjs.org')
+expect "a set is the hosts that it holds" -n "$a" -a "$a" = "$b"
+a=$(identity_of 'allow tcp <pypi> except pypi.org port 443')
+b=$(identity_of 'allow tcp files.pythonhosted.org port 443')
+expect "less what is excepted" -n "$a" -a "$a" = "$b"
+a=$(identity_of 'allow tcp *.example.com except { a.example.com, a.example.net } port 443')
+b=$(identity_of 'allow tcp *.example.com except a.example.com port 443')
+expect "what a name does not hold is no exception" -n "$a" -a "$a" = "$b"
+for set in npm-registry pypi go-proxy github; do
+	for host in $("$cavec" list "<$set>" | grep -v '^#'); do
+		printf 'profile p { network { allow tcp <%s> port 443 }; expect { allow connect tcp %s port 443 } }\n' \
+			"$set" "$host" >"$work/x.cave"
+		expect_status "<$set> holds $host" 0 "$cavec" "$work/x.cave" -o "$work/x.bpf"
+	done
+	expect "cavec list names <$set>" -n "$("$cavec" list | grep "^<$set> *hosts")"
+	expect "dump shows what <$set> has become" -n "$("$cavec" dump "$work/x.bpf" | grep "allow tcp.*$host")"
+done
+printf 'profile p { network { allow udp 192.0.2.53 port 53 }; expect { deny lookup a.example.com } }\n' >"$work/x.cave"
+run "$cavec" "$work/x.cave" -o "$work/x.bpf"
+expect "beside a name server no lookup is denied" "$status" = 1 -a -n "$(grep 'a name server may be asked' "$work/err")"
 
 cat >"$work/e.cave" <<'END'
 profile p {
@@ -129,6 +166,8 @@ expect "diff: JSON has the name" "$("$python" -c 'import json, sys
 d = json.load(open(sys.argv[1]))["reachable_with_credential"][0]
 print(d["kind"], d["name"], d["ports"][0]["from"], d["except_addresses"], d["credentials"])' "$work/out")" = \
 	"name a.example.com 443 [] ['OPENAI_API_KEY']"
+diffs "a set for one of its hosts" 1 'allow tcp pypi.org port 443' 'allow tcp <pypi> port 443'
+diffs "hosts for their set" 0 'allow tcp <pypi> port 443' 'allow tcp { files.pythonhosted.org, pypi.org } port 443'
 printf 'profile p {\n  network { %s }\n  profile i { network { %s } }\n}\n' \
 	"$one" 'allow tcp *.example.com port 443' >"$work/w.cave"
 run "$cavec" "$work/w.cave" -o "$work/w.bpf"

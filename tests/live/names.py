@@ -48,6 +48,8 @@ ZONE = {
     "moved.test": {"A": ["127.0.0.1", "10.0.0.1", "169.254.169.254", NEAR4], "AAAA": ["::1", "fe80::1", "::ffff:127.0.0.1"]},
     "inside.test": {"A": [NEAR4]}, "other.test": {"A": [NEAR4]}, "web.test.corp.test": {"A": [FAR4]},
     "bad.wild.test": {"A": [NEAR4]},
+    "carried.wild.test": {"AAAA": ["2001:db8:a::192.0.2.2"]}, "shut.wild.test": {"AAAA": ["2001:db8:a::192.0.2.9"]},
+    "away.wild.test": {"AAAA": ["2001:db8:a::10.0.0.1"]}, "broken.wild.test": {"AAAA": ["2001:db8:a:1::192.0.2.2"]},
 }
 HOSTS = "127.0.0.1 localhost\n192.0.2.7 hosted.test\n192.0.2.6 unhosted.test\n10.9.9.9 away.wild.test\n"
 GO = """package main
@@ -541,11 +543,32 @@ while True:
 """
 
 
+def translated(lab):
+    """A network's own prefix for IPv4 in IPv6, which only its operator knows: judged as what it carries."""
+    rules = f"{lab.work}/operator.conf"
+    with open(rules, "w", encoding="ascii") as f:
+        f.write("nat64 2001:db8:a::/96\n")
+    for x in (2, 9):
+        sh(f"ip -n {NEAR} addr add 2001:db8:a::192.0.2.{x}/64 nodad dev wire")
+    inner = {x: f"2001:db8:a::{'c000' if x < 9 else 'a00'}:{'202' if x == 2 else '1'}" for x in (2, 10)}
+    steps = [["lookup", "carried.wild.test", 6], ["connect", inner[2], PORT], ["lookup", "shut.wild.test", 6],
+             ["connect", "2001:db8:a::c000:209", PORT], ["lookup", "away.wild.test", 6], ["lookup", "broken.wild.test", 6]]
+    got = lab.steps(*steps, options=("--config", rules))
+    compare(got, [("what carries an address of its place", [inner[2]]), ("is reached", inner[2]),
+                  ("what carries one that is denied", "EAI_NODATA"), ("is not", "EPERM"),
+                  ("nor one that is elsewhere", "EAI_NODATA"),
+                  ("a control: beside the prefix any address of its place", ["2001:db8:a:1::c000:202"])], "an operator's prefix")
+    got = lab.steps(*steps)
+    compare(got[2:5], [("what carries a denied address is an address", ["2001:db8:a::c000:209"]),
+                       ("and reached", "2001:db8:a::c000:209"), ("wherever it leads", [inner[10]])], "without the prefix")
+
+
 def searched(lab):
     """With many dots wanted, search domains come first: the name itself is found all the same, and at once."""
     before = lab.asked()
     lab.resolv_conf(NEAR4, OTHER4, more="search a.example b.example test\noptions ndots:5")
-    for name, command in (("glibc", ("/usr/bin/python3", "-c", LOOKUP, "web.test")), ("Go", (f"{lab.work}/goclient", "lookup", "web.test")),
+    for name, command in (("glibc", ("/usr/bin/python3", "-c", LOOKUP, "web.test")),
+                          ("Go", (f"{lab.work}/goclient", "lookup", "web.test")),
                           ("musl", (f"{lab.work}/muslclient", "web.test", str(PORT))),
                           ("glibc, a name without its domain", ("/usr/bin/python3", "-c", LOOKUP, "web"))):
         start = time.monotonic()
@@ -594,7 +617,8 @@ def write_zones(work):
     many = "".join(f"many A {x}\n" for x in [*MANY, NEAR4])
     files = {"unbound.conf": UNBOUND.format(work=work),
              "zone.elsewhere": head + f"a CNAME b\nb A {OTHER4}\n",
-             "zone.test": head + f"web A {NEAR4}\nchain CNAME a.elsewhere.example.\ndual A {FAR4}\ndual AAAA {FAR6}\n*.wild A {NEAR4}\n"
+             "zone.test": head + f"web A {NEAR4}\nchain CNAME a.elsewhere.example.\ndual A {FAR4}\ndual AAAA {FAR6}\n"
+                                 f"*.wild A {NEAR4}\n"
                                  f"other A {NEAR4}\nweb TXT text\nweb HTTPS 1 . ipv4hint=192.0.2.9 ipv6hint=2001:db8:a::9\n"
                                  f"_sql._tcp.wild SRV 0 0 {PORT} database.test.\nmoved A 127.0.0.1\nmoved A {NEAR4}\n{many}"}
     for name, text in files.items():
@@ -616,7 +640,8 @@ def real(lab):
             break
         time.sleep(.1)
     check(outside == [[NEAR4]], "a real name server: outside it answers", str(outside))
-    rows = [(["connect", "web.test", PORT], "a name", NEAR4), (["connect", "chain.test", PORT], "a chain to another zone", OTHER4),
+    rows = [(["connect", "web.test", PORT], "a name", NEAR4),
+            (["connect", "chain.test", PORT], "a chain to another zone", OTHER4),
             (["lookup", "dual.test"], "both families", sorted([FAR4, FAR6])),
             (["lookup", "many.test", 4], "a reply too large for a datagram", sorted(MANY + [NEAR4])),
             (["connect", MANY[30], PORT], "one of its addresses", MANY[30]), (["lookup", "x.y.wild.test"], "a wildcard", [NEAR4]),
@@ -666,6 +691,7 @@ def test(work, near, far):  # pylint: disable=unused-argument
         real(lab)
         builder.join()
         searched(lab)
+        translated(lab)
         clients(lab)
         expired(*slow)
     finally:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In the place of cave-resolve: what a resolver does that somebody has taken over.  Every datagram that the tool sends to
- * a name server goes to the supervisor as it is, and the supervisor's answer back: so the tool forges what it likes.
+ * In the place of cave-resolve: what a resolver does that somebody has taken over.  Every datagram that the tool sends
+ * to a name server goes to the supervisor as it is, and the supervisor's answer back: the tool forges what it likes.
  */
 #include <poll.h>
 #include <stdlib.h>

@@ -126,6 +126,26 @@ static void records(void)
 	refuses("no path", "record\n", 1);
 }
 
+static void prefixes(void)
+{
+	struct operator_error error;
+	struct operator_rules o;
+
+	check(reads("nat64 2001:db8:64::/96\nnat64 2001:db8::/32 # ours", 49, &o, &error) && o.nnat64 == 2 &&
+		      o.nat64[0].length == 96 && o.nat64[1].length == 32 && o.nat64[1].word[0] == 0x20010db8,
+	      "prefixes of translators");
+	refuses("no prefix", "nat64\n", 1);
+	refuses("a prefix of IPv4", "nat64 10.0.0.0/8\n", 1);
+	refuses("a prefix without a length", "nat64 2001:db8::\n", 1);
+	refuses("a length that carries nothing", "nat64 2001:db8::/80\n", 1);
+	refuses("bits beyond the prefix", "nat64 2001:db8::1/96\n", 1);
+	refuses("two prefixes", "nat64 2001:db8::/96 2001:db8:1::/96\n", 1);
+	refuses("nine prefixes",
+		"nat64 2001:1::/96\nnat64 2001:2::/96\nnat64 2001:3::/96\nnat64 2001:4::/96\nnat64 2001:5::/96\n"
+		"nat64 2001:6::/96\nnat64 2001:7::/96\nnat64 2001:8::/96\nnat64 2001:9::/96\n",
+		9);
+}
+
 static void anything(void)
 {
 	struct operator_error error;
@@ -152,6 +172,7 @@ int main(void)
 	limits();
 	trust();
 	records();
+	prefixes();
 	anything();
 	free(copy);
 	return unit_done();
