@@ -287,7 +287,20 @@ $(B)/fuzz/artefact: tests/fuzz/artefact_fuzz.c $(FUZZED) tests/unit/artefact_bui
 	@echo "  FUZZ  $@"
 	$(Q)clang $(CPPFLAGS) -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
 
-fuzz: $(B)/fuzz/artefact
+FUZZED_RESOLVE := runtime/resolve_message.c runtime/resolve_live.c bpf/hosts.c
+$(B)/fuzz/resolve: tests/fuzz/resolve_fuzz.c $(FUZZED_RESOLVE) $(wildcard runtime/resolve_*.h bpf/hosts.h)
+	@mkdir -p $(@D)
+	@echo "  FUZZ  $@"
+	$(Q)clang $(CPPFLAGS) -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ \
+		$(filter %.c,$^) -lresolv
+
+# The resolver is linked against musl, whose functions for messages are others, and which has no sanitizers.
+$(B)/fuzz/resolve-musl: tests/fuzz/replay.c tests/fuzz/resolve_fuzz.c $(FUZZED_RESOLVE) $(wildcard runtime/resolve_*.h)
+	@mkdir -p $(@D)
+	@echo "  MUSL  $@"
+	$(Q)$(MUSL_CC) $(KERNEL_HEADERS) $(CPPFLAGS) $(CFLAGS) $(MUSL_HARDEN) $(WARN) -static -o $@ $(filter %.c,$^)
+
+fuzz: $(B)/fuzz/artefact $(B)/fuzz/resolve $(B)/fuzz/resolve-musl
 unit: $(UNIT_BIN)
 tools: $(TOOL_BIN)
 

@@ -31,7 +31,8 @@ static bool too_many_hosts(struct resolver *r, struct span at)
 {
 	if (++r->nhost_names == HOST_NAMES_MAX + 1)
 		diag_error(r->diags, CAVE_UNSUPPORTED, at,
-			   "this is host name number %d of the policy; it may name %d different ones", HOST_NAMES_MAX + 1, CAVE_HOST_GRANTS);
+			   "this is host name number %d of the policy; it may name %d different ones", HOST_NAMES_MAX + 1,
+			   CAVE_HOST_GRANTS);
 	return r->nhost_names > HOST_NAMES_MAX;
 }
 

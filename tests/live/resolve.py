@@ -225,6 +225,13 @@ class Run:
                 bits |= 1 << i
         return bits
 
+    def reported(self, name):
+        """The supervisor may be told after the tool."""
+        end = time.monotonic() + 5
+        while (name, A) not in self.refused and time.monotonic() < end:
+            time.sleep(.01)
+        return (name, A) in self.refused
+
     def ask(self, name, kind=A, stream=False, edns=True, wait=8):
         q = name if isinstance(name, bytes) and len(name) > 260 else question(name, kind, edns=edns)
         if stream:
@@ -274,7 +281,7 @@ def test_refused(run):
           "test", "elsewhere.example"):
         rcode, _, found, ede = run.ask(name)
         check(rcode in (3, 5) and not found and ede == 18 and not logged(name), f"{name} is refused, and nobody is asked")
-    check(("other.test", A) in run.refused, "a refusal is reported")
+    check(run.reported("other.test"), "a refusal is reported")
     check(run.ask("other.test", edns=False)[:3] == (3, False, []), "without EDNS as one that does not exist")
     check(run.ask("other.test", edns=False, stream=True)[:3] == (3, False, []), "over a stream too")
     check(run.ask("bad.wild.test", edns=False)[:3] == (3, False, []), "a denied one as well")
@@ -308,7 +315,7 @@ def test_lies(run):
     check(run.ask("long.wild.test")[2] == ["1.2.3.4"] and "1.2.3.4" in run.admitted, "nor one whose record is too long")
     rcode, _, found, ede = run.ask("private.wild.test")
     check(rcode == 0 and not found and ede == 18 and "10.0.0.1" not in run.admitted, "a name that leads to a private address")
-    check(("private.wild.test", A) in run.refused, "which is reported")
+    check(run.reported("private.wild.test"), "which is reported")
     check(run.ask("mixed.wild.test")[2] == ["1.2.3.4"] and "127.0.0.1" not in run.admitted
           and "169.254.169.254" not in run.admitted,
           "of mixed addresses only the public one")

@@ -202,8 +202,8 @@ def wait():
 
 
 def main():
-    verbs = {f.__name__: f for f in (lookup, connect, hold, echo, ask, several, forge, reaim, corked, dissolved, crowd, load, sockets,
-                                     meddle, sleep, wait)}
+    verbs = {f.__name__: f for f in (lookup, connect, hold, echo, ask, several, forge, reaim, corked, dissolved, crowd, load,
+                                     sockets, meddle, sleep, wait)}
     out = []
     for verb, *arguments in json.loads(sys.argv[1]):
         try:
