@@ -58,6 +58,10 @@ bool egress_parse_expectation(struct diags *d, const struct node *expectation, s
 /* The first hook that does not answer as x->allow says, by name; NULL if all do that a call can meet. */
 const char *egress_disagrees(const struct connect_expectation *x, const struct hook_program *hook);
 
+/* The same where the address is one of a granted name now, for these classes (bpf/hosts.h); port 53 is not led away. */
+const char *egress_disagrees_live(const struct connect_expectation *x, const struct hook_program *hook,
+				  uint32_t classes);
+
 /*
  * Runs the programs on every expectation about a connect; `hook` is NULL for a policy without network.  Returns false
  * with each that does not hold recorded as cave_profile_expectation_failed.

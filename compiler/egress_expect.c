@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "bpf/vm.h"
+#include "cave/names.h"
 #include "compiler/ast.h"
 #include "compiler/egress.h"
 #include "compiler/egress_addr.h"
@@ -66,7 +67,27 @@ static void put_address6(struct bpf_sock_addr *ctx, enum net_family family, stru
 	ctx->user_ip6[3] = htonl((uint32_t)lo);
 }
 
-static bool allowed_by(const struct hook_program *h, const struct connect_expectation *x, bool v6)
+enum { RUN = 1, NOW = 1000000000 };
+
+/* The address as the runtime puts it where the programs look. */
+static bool put_live(const struct map_list *maps, struct ebpf_map *map, const struct connect_expectation *x,
+		     uint32_t classes)
+{
+	struct cave_names_key key = { .run = RUN, .address = { (uint32_t)(x->to.hi >> 32), (uint32_t)x->to.hi,
+							       (uint32_t)(x->to.lo >> 32), (uint32_t)x->to.lo } };
+	struct cave_names_until value = { { 0 } };
+	size_t i = 0;
+
+	if (x->family == NET_V4)
+		key.address[2] = 0xffff;
+	for (unsigned c = 0; c < CAVE_HOST_CLASSES; c++)
+		value.until[c] = classes >> c & 1 ? NOW + 1 : 0;
+	while (i < maps->n && strcmp(maps->map[i].name, CAVE_NAMES_LIVE_MAP) != 0)
+		i++;
+	return i < maps->n && !ebpf_map_set(&map[i], &key, &value, BPF_ANY);
+}
+
+static bool allowed_by(const struct hook_program *h, const struct connect_expectation *x, bool v6, uint32_t classes)
 {
 	struct bpf_sock_addr ctx = {
 		.user_family = v6 ? AF_INET6 : AF_INET,
@@ -81,15 +102,17 @@ static bool allowed_by(const struct hook_program *h, const struct connect_expect
 		.ctx_size = sizeof ctx,
 		.map = ebpf_maps(&scratch, h->maps),
 		.nmaps = h->maps ? h->maps->n : 0,
+		.cgroup = RUN,
+		.now = NOW,
 	};
 	uint64_t result = 0;
-	bool good;
+	bool good = !classes || (h->maps && put_live(h->maps, in.map, x, classes));
 
 	if (v6)
 		put_address6(&ctx, x->family, x->to);
 	else
 		ctx.user_ip4 = htonl((uint32_t)x->to.lo);
-	good = ebpf_run(h->insn, h->n, &in, &result, NULL);
+	good = good && ebpf_run(h->insn, h->n, &in, &result, NULL);
 	arena_free(&scratch);
 	return good && result == 1;
 }
@@ -103,6 +126,12 @@ static void failed(struct diags *d, const struct connect_expectation *x, const c
 }
 
 const char *egress_disagrees(const struct connect_expectation *x, const struct hook_program *hook)
+{
+	return egress_disagrees_live(x, hook, 0);
+}
+
+const char *egress_disagrees_live(const struct connect_expectation *x, const struct hook_program *hook,
+				  uint32_t classes)
 {
 	static const struct {
 		enum cave_hook hook;
@@ -119,7 +148,7 @@ const char *egress_disagrees(const struct connect_expectation *x, const struct h
 		return x->allow ? "silence: nothing is granted" : NULL;
 	for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
 		if ((asked[i].datagram && x->proto != NET_UDP) || (!asked[i].v6 && x->family != NET_V4) ||
-		    allowed_by(&hook[asked[i].hook], x, asked[i].v6) == x->allow)
+		    allowed_by(&hook[asked[i].hook], x, asked[i].v6, classes) == x->allow)
 			continue;
 		return asked[i].name;
 	}

@@ -20,7 +20,7 @@ static const char help[] =
 	"the answer is that of the emitted programs.  Without a question: what POLICY grants, in\n"
 	"plain sentences.  POLICY is a profile, a JSON profile or an artefact.\n"
 	"\n"
-	"  connect tcp|udp ADDRESS port N\n"
+	"  connect tcp|udp ADDRESS|NAME port N\n"
 	"  listen tcp|udp ADDRESS port N\n"
 	"  syscall NAME [VALUE…]      values in the order of the arguments; - is any value\n"
 	"  syscall 'NAME(CONDITION)'\n"
@@ -93,8 +93,13 @@ static const char *verb_of(const struct diff_entry *e)
 	static const struct {
 		const char *kind, *verb;
 	} verbs[] = {
-		{ "destination", "reach " },   { "listen", "listen at " },     { "credential", "hold the credential " },
-		{ "environment", "have the variable: " }, { "syscall", "call " }, { "children", "start other programs: " },
+		{ "destination", "reach " },
+		{ "name", "look up and reach " },
+		{ "listen", "listen at " },
+		{ "credential", "hold the credential " },
+		{ "environment", "have the variable: " },
+		{ "syscall", "call " },
+		{ "children", "start other programs: " },
 		{ "limit", "use more: " },
 	};
 
@@ -129,8 +134,11 @@ static size_t print_sentences(const struct diff *d, enum diff_way way, struct sp
 			fputs(", ", to);
 			put(to, e->amount);
 		}
-		if (line)
-			fprintf(to, "  # %s:%u", file, line);
+		if (line) {
+			fputs("  # ", to);
+			put(to, file);
+			fprintf(to, ":%u", line);
+		}
 		fputc('\n', to);
 	}
 	return n;
@@ -246,7 +254,9 @@ static void print_reason(const struct compile *c, const struct reason *r, FILE *
 	if (r->at.file) {
 		const char *text = statement(c, r->at, &line, &n);
 
-		fprintf(to, "  %s:%u: ", c->sources.file[r->at.file].shown, line);
+		fputs("  ", to);
+		put(to, c->sources.file[r->at.file].shown);
+		fprintf(to, ":%u: ", line);
 		put(to, c->sources.file[r->at.file].hidden ? "" : arena_strndup(c->sources.arena, text, n));
 		fputc('\n', to);
 	}

@@ -43,6 +43,10 @@ bool explain_execute(struct explanation *x, int n, char **word);
 bool explain_env(struct explanation *x, int n, char **word);
 bool explain_lookup(struct explanation *x, int n, char **word);
 
+/* explain connect NAME, after `what` was made of the words; and what a name adds to the answer about an address. */
+bool explain_connect_name(struct explanation *x, const char *what, char **word);
+void explain_by_name(struct explanation *x, const char *what, const struct connect_expectation *port);
+
 /* Parses "allow QUERY" as a line of `expect`; NULL after an error was recorded. */
 const struct node *explain_parse(struct explanation *x, const char *query);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* explain connect, listen and lookup: the answer is that of the emitted programs, the line that of the rules. */
+/* explain connect and listen: the answer is that of the emitted programs, the line that of the rules. */
 #include <string.h>
 
 #include "compiler/egress.h"
 #include "compiler/egress_addr.h"
 #include "compiler/egress_reference.h"
 #include "compiler/explain.h"
+#include "compiler/hosts.h"
 
 static const char *const proto_name[NET_PROTOS] = { "tcp", "udp" };
 
@@ -142,6 +143,9 @@ bool explain_connect(struct explanation *x, int n, char **word)
 	if (n != 4)
 		return usage("connect");
 	what = arena_printf(x->arena, "connect %s %s %s %s", word[0], word[1], word[2], word[3]);
+	if (host_is_name(word[1]) && (strcmp(word[0], "tcp") == 0 || strcmp(word[0], "udp") == 0) &&
+	    strcmp(word[2], "port") == 0)
+		return explain_connect_name(x, what, word);
 	node = explain_parse(x, what);
 	if (!node || !egress_parse_expectation(&x->compile->diags, node, &q))
 		return false;
@@ -151,6 +155,8 @@ bool explain_connect(struct explanation *x, int n, char **word)
 			    "it is turned into a connect to this host's loopback address and judged so");
 	if (x->first->verdict == VERDICT_REFUSED && x->compile->policy.resolver && q.port == 53)
 		add_resolver(x, what);
+	if (x->first->verdict == VERDICT_REFUSED)
+		explain_by_name(x, what, &q);
 	return true;
 }
 
@@ -186,28 +192,5 @@ bool explain_listen(struct explanation *x, int n, char **word)
 						    proto_name[q.proto]);
 	}
 	r->at = rule ? rule->at : (struct span){ 0 };
-	return true;
-}
-
-bool explain_lookup(struct explanation *x, int n, char **word)
-{
-	const struct policy *p = &x->compile->policy;
-	struct reason *r;
-
-	if (n != 1) {
-		fputs("cavec explain: write: lookup NAME\n", stderr);
-		return false;
-	}
-	if (p->resolver) {
-		r = explain_add(x, VERDICT_ALLOWED, arena_printf(x->arena, "lookup %s", word[0]),
-				"this line lets the tool ask the host's name servers, for any name");
-		r->at = p->resolver_at;
-		r->how = "the egress programs: the name servers of /etc/resolv.conf, port 53";
-		return true;
-	}
-	r = explain_add(x, VERDICT_REFUSED, arena_printf(x->arena, "lookup %s", word[0]),
-			"no line allows the host's name servers; names in /etc/hosts need none");
-	r->how = !x->compile->has_hooks ? "the syscall filter: there is no network" :
-					  "the egress programs (cgroup BPF); a line that allows port 53 somewhere still holds";
 	return true;
 }

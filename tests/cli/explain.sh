@@ -80,6 +80,53 @@ run "$cavec" explain --format json "$work/p.cave" connect tcp 10.0.0.1 port 443
 expect 'JSON' "$("$python" -c 'import json, sys; r = json.load(open(sys.argv[1]))[0]; print(r["verdict"], r["line"])' \
 	"$work/out")" = 'allowed 3'
 
+# --- host names
+cat >"$work/p.cave" <<'END'
+profile named {
+    network {
+        allow tcp { api.example.com, *.blob.example.net } except x.blob.example.net port 443
+        allow tcp db.internal.example port 5432 within 10.0.0.0/8
+        allow udp shut.example.org port 99 within 10.1.2.0/24
+        deny old.blob.example.net
+        deny 10.1.0.0/16
+        allow tcp 8.8.4.4 port 53
+    }
+}
+END
+"$cavec" "$work/p.cave" -o "$work/p.bpf" 2>"$work/err" || not_ok 'names compile' "$(cat "$work/err")"
+asks 'a name' 0 'p.cave:3: allow tcp { api.example.com' lookup api.example.com
+asks 'a name, as it may be written' 0 'this line grants the name' lookup API.Example.com.
+asks 'a name below a wildcard' 0 'p.cave:3: ' lookup a.b.blob.example.net
+asks 'the base of a wildcard' 1 'and not the name itself' lookup blob.example.net
+asks 'a name that is excepted' 1 'excepts it' lookup x.blob.example.net
+asks 'a name that is denied' 1 'p.cave:6: deny old.blob.example.net' lookup old.blob.example.net
+asks 'another name' 1 'no line grants this name' lookup example.org
+asks 'a look-alike' 1 'no line grants this name' lookup xapi.example.com
+asks 'by whom a name is refused' 1 'nothing leaves the machine' lookup example.org
+asks 'a connect to a name' 0 'globally reachable' connect tcp api.example.com port 443
+asks 'a connect to a name elsewhere' 0 'p.cave:4: ' connect tcp db.internal.example port 5432
+asks 'a connect to a name, by another port' 1 'for other ports' connect tcp api.example.com port 80
+asks 'a connect to a name, by another protocol' 1 'for other ports' connect udp api.example.com port 443
+asks 'a connect to a name that leads to what is denied' 1 'denials by address cover all' connect udp shut.example.org port 99
+asks 'a connect to another name' 1 'no line grants this name' connect tcp example.org port 443
+asks 'an address that a name may lead to' 1 'while a lookup of api.example.com leads there' connect tcp 9.9.9.9 port 443
+asks 'an address that a name may not lead to' 1 'no line allows this address' connect tcp 10.0.0.1 port 443
+run "$cavec" explain "$work/p.cave" connect tcp 10.0.0.1 port 443
+expect 'and none is named for it' "$(grep -c lookup "$work/out")" = 0
+run "$cavec" explain "$work/p.cave" connect tcp 10.1.0.1 port 5432
+expect 'nor for one that is denied' "$(grep -c lookup "$work/out")" = 0
+asks 'port 53 of an address' 1 "led to the run's own resolver" connect udp 9.9.9.9 port 53
+asks 'port 53 of an address that is granted' 0 'p.cave:8: ' connect tcp 8.8.4.4 port 53
+asks 'localhost' 0 'without asking' lookup localhost
+expect_status 'a star is no question' 2 "$cavec" explain "$work/p.cave" lookup '*.blob.example.net'
+expect_status 'an empty label' 2 "$cavec" explain "$work/p.cave" connect tcp a..b port 1
+run "$cavec" explain "$work/p.cave"
+for text in 'look up and reach tcp api.example.com port 443' \
+	'tcp *.blob.example.net except { old.blob.example.net, x.blob.example.net } port 443' \
+	'tcp db.internal.example port 5432 within '; do
+	expect "the summary says: $text" -n "$(grep -F "$text" "$work/out")"
+done
+
 printf 'profile p { files { read "/\377" } }\n' >"$work/bytes.cave"
 run "$cavec" explain --format json "$work/bytes.cave" read "$(printf '/\377')"
 expect 'JSON of a path that is no UTF-8' "$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[0]["verdict"])' \

@@ -8,7 +8,7 @@
 #include "tests/unit/review_policies.h"
 #include "tests/unit/unit.h"
 
-enum { NETWORKS = 300, FILTERS = 300 };
+enum { NETWORKS = 300, NAMES = 1000, FILTERS = 300 };
 
 static struct explanation begin(struct compile *c)
 {
@@ -83,6 +83,94 @@ static bool right_about_network(uint64_t *seed)
 	return right;
 }
 
+/* --- names: without the proof of each, which has a test of its own -------------------------------- */
+
+static enum verdict asked(struct compile *c, bool connect, const char *name, int proto, unsigned port)
+{
+	struct explanation x = begin(c);
+	char number[8], *lookup[] = { (char *)name };
+	char *word[] = { proto == NET_TCP ? "tcp" : "udp", (char *)name, "port", number };
+	bool good;
+
+	x.last = &x.first;
+	snprintf(number, sizeof number, "%u", port);
+	good = connect ? explain_connect(&x, 4, word) : explain_lookup(&x, 1, lookup);
+	return good && !x.first->next ? x.first->verdict : VERDICT_DEPENDS;
+}
+
+/* Some address of any place that a rule may name, and of the world. */
+static bool may_connect(const struct policy *p, const char *name, int proto, uint16_t port)
+{
+	static const struct {
+		const char *text;
+		bool public;
+	} at[] = { { "9.9.9.9", true },	 { "10.1.2.3", false }, { "10.2.0.0", false }, { "fd01::1", false },
+		   { "8.8.9.9", true }, { "198.51.0.0", true } };
+
+	for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+		enum net_family family;
+		struct net_addr addr = parse_addr(at[i].text, strlen(at[i].text), &family);
+
+		if (name_reaches(p, name, family, addr, at[i].public, false, proto, port))
+			return true;
+	}
+	return false;
+}
+
+/* What a rule grants, it grants at its first port too. */
+static bool may_look_up(const struct policy *p, const char *name)
+{
+	for (size_t i = 0; i < p->nhost_rules; i++)
+		for (size_t k = 0; p->host_rule[i].allow && k < p->host_rule[i].nports; k++)
+			for (int proto = 0; proto < NET_PROTOS; proto++)
+				if (may_connect(p, name, proto, p->host_rule[i].port[k].lo))
+					return true;
+	return false;
+}
+
+static bool right_about_name(struct compile *c, const char *name, uint64_t *seed)
+{
+	static const uint16_t port[] = { 1, 2, 79, 80, 81, 90, 91, 100, 101, 443, 8000, 8011, 65535 };
+
+	if ((asked(c, false, name, 0, 0) == VERDICT_ALLOWED) != may_look_up(&c->policy, name))
+		return false;
+	for (unsigned k = 0; k < 4; k++) {
+		int proto = (int)pick(seed, 2);
+		uint16_t n = port[pick(seed, sizeof port / sizeof *port)];
+		enum verdict expected = may_connect(&c->policy, name, proto, n) ? VERDICT_ALLOWED : VERDICT_REFUSED;
+
+		if (asked(c, true, name, proto, n) != expected)
+			return false;
+	}
+	return true;
+}
+
+static bool right_about_names(uint64_t *seed)
+{
+	static const char *const names[] = {
+		"a.example.com", "b.example.com", "example.com", "z.example.com", "x.a.example.com", "z.a.example.com",
+		"y.x.a.example.com", "aa.example.com", "c.example.net", "example.net", "z.c.example.net", "d.example.org",
+		"z.d.example.org", "xexample.com",
+	};
+	char *text = random_names(seed);
+	struct compile *c = resolve(text);
+	struct gen_error error = { 0 };
+	bool right = c && (net_set_empty(&c->set) || egress_generate(&c->arena, &c->set, c->hook, &error));
+
+	if (right && c->set.hosts)
+		c->has_hooks = true;
+	for (size_t i = 0; right && c->set.hosts && i < sizeof names / sizeof *names; i++)
+		if (!right_about_name(c, names[i], seed)) {
+			fprintf(stderr, "wrong about %s\n", names[i]);
+			right = false;
+		}
+	if (!right)
+		fprintf(stderr, "%s", text);
+	compile_end(c);
+	free(text);
+	return right;
+}
+
 static bool right_about_call(struct compile *c, uint64_t domain, uint64_t type, uint64_t protocol)
 {
 	struct explanation x = begin(c);
@@ -128,6 +216,7 @@ static void test(const char *what, unsigned n, bool (*one)(uint64_t *seed))
 int main(void)
 {
 	test("networks", NETWORKS, right_about_network);
+	test("names", NAMES, right_about_names);
 	test("filters", FILTERS, right_about_filter);
 	return unit_done();
 }
