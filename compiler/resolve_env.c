@@ -305,6 +305,20 @@ static bool grants_place(const struct file_rule *f, const char *bytes)
 	return f->flags & CAVE_FILE_SLOT && strncmp(f->path, bytes + 1, n) == 0 && (!f->path[n] || f->path[n] == '/');
 }
 
+/* The place that stands at `c`, of which files grants nothing, and what would grant it. */
+static void refuse_place(struct resolver *r, const struct env_entry *e, const char *c)
+{
+	struct diag *d = diag_error(r->diags, CAVE_VALUE, e->at,
+				    "the value names a place of which files grants nothing: it has no path");
+
+	for (size_t i = 0; i < PLACES; i++)
+		if (*c == *places[i].bytes)
+			diag_note(r->diags, d, nowhere, "grant it besides: files { write %s }", places[i].word);
+	if (*c == CAVE_ENV_SLOT_BYTE)
+		diag_note(r->diags, d, nowhere, "grant it besides: files { read folder %.*s }, or write",
+			  (int)strcspn(c + 1, (const char[]){ slot_byte, 0 }), c + 1);
+}
+
 /* A place that the profile grants nothing of has no path. */
 static void check_places(struct resolver *r, const struct env_entry *e)
 {
@@ -316,8 +330,7 @@ static void check_places(struct resolver *r, const struct env_entry *e)
 		for (size_t i = 0; i < r->policy->nfiles && !granted; i++)
 			granted = grants_place(&r->policy->file[i], c);
 		if (!granted)
-			diag_error(r->diags, CAVE_VALUE, e->at,
-				   "the value names a place of which files grants nothing: it has no path");
+			refuse_place(r, e, c);
 		if (*c == CAVE_ENV_SLOT_BYTE)
 			c = strchr(c + 1, CAVE_ENV_SLOT_BYTE);
 	}
