@@ -24,7 +24,8 @@
 #include "runtime/lines.h"
 #include "syscalls_names.h"
 
-enum { SENTENCE_MAX = PATH_MAX + 256 };
+enum { SENTENCE_MAX = 2 * PATH_MAX + 512 /* a path may stand in it twice */ };
+enum { K_EXECVE_CHECK = 0x10000 /* AT_EXECVE_CHECK, linux/fcntl.h */ };
 
 static const struct trace_call calls[] = {
 	{ SYS_openat, 0, 1, 2 },
@@ -34,6 +35,8 @@ static const struct trace_call calls[] = {
 	{ SYS_symlinkat, 1, 2, TRACE_CHANGES },
 	{ SYS_linkat, 2, 3, TRACE_CHANGES },
 	{ SYS_truncate, -1, 0, TRACE_WRITES },
+	{ SYS_execve, -1, 0, TRACE_EXECUTES },
+	{ SYS_execveat, 0, 1, TRACE_EXECUTES },
 #ifdef SYS_open
 	{ SYS_open, -1, 0, 1 },
 	{ SYS_creat, -1, 0, TRACE_CHANGES },
@@ -167,14 +170,19 @@ struct question {
 	int error;
 };
 
-/* In a thread of its own, which stays in the domain. */
-static void *ask(void *of)
+/* Threads that ask are in the domain from then on. */
+static bool enter_domain(const struct question *q)
+{
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !syscall(SYS_landlock_restrict_self, q->ruleset, 0);
+}
+
+static void *ask_open(void *of)
 {
 	struct question *q = of;
 	char path[32];
 	int fd;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_landlock_restrict_self, q->ruleset, 0))
+	if (!enter_domain(q))
 		return NULL;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", q->fd);
 	fd = open(path, q->flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -185,18 +193,43 @@ static void *ask(void *of)
 	return NULL;
 }
 
+/* Whether it would be executed, without doing it (6.14); a kernel that knows no such question says so. */
+static void *ask_execute(void *of)
+{
+	struct question *q = of;
+	char *const none[] = { NULL };
+
+	if (enter_domain(q) && syscall(SYS_execveat, q->fd, "", none, none, AT_EMPTY_PATH | K_EXECVE_CHECK))
+		q->error = errno;
+	return NULL;
+}
+
+static bool is_done(void *(*how)(void *), struct question *q)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, how, q))
+		return true;
+	pthread_join(thread, NULL);
+	return q->error != EACCES && q->error != EROFS;
+}
+
 static bool is_opened(const struct trace *t, int fd, int flags)
 {
 	struct question q = { t->ruleset, fd, flags & O_ACCMODE, 0 };
 	struct stat st;
-	pthread_t thread;
 
 	if (fstat(fd, &st) || !(S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && q.flags == O_RDONLY)))
 		return true;
-	if (pthread_create(&thread, NULL, ask, &q))
-		return true;
-	pthread_join(thread, NULL);
-	return q.error != EACCES && q.error != EROFS;
+	return is_done(ask_open, &q);
+}
+
+static bool is_executed(const struct trace *t, int fd)
+{
+	struct question q = { .ruleset = t->ruleset, .fd = fd };
+	struct stat st;
+
+	return fstat(fd, &st) || !S_ISREG(st.st_mode) || !(st.st_mode & 0111) || is_done(ask_execute, &q);
 }
 
 /* Everything but the write grants is read-only in the tool's mounts; without those, nothing is known. */
@@ -207,15 +240,18 @@ static bool is_changed(const struct trace *t, int folder)
 	return !t->mounts || fstatvfs(folder, &st) || !(st.f_flag & ST_RDONLY);
 }
 
-/* 'r' or 'w': what will be refused; 0: nothing, as far as is known. */
+/* 'r', 'w' or 'x': what will be refused; 0: nothing, as far as is known. */
 static char will_refuse(const struct trace *t, const struct seccomp_notif *q, const struct trace_call *call, int start,
 			const char *path)
 {
 	int flags = call->flags == TRACE_WRITES ? O_WRONLY : call->flags < 0 ? 0 : (int)q->data.args[call->flags];
 	int fd = call->flags == TRACE_CHANGES ? -1 : look_up(start, path, flags & O_NOFOLLOW);
-	bool good = true, writes = call->flags < 0 || (flags & O_ACCMODE) != O_RDONLY;
+	bool good = true, executes = call->flags == TRACE_EXECUTES;
+	bool writes = !executes && (call->flags < 0 || (flags & O_ACCMODE) != O_RDONLY);
 
-	if (fd < 0 && (call->flags == TRACE_CHANGES || flags & O_CREAT)) {
+	if (executes) {
+		good = fd < 0 || is_executed(t, fd);
+	} else if (fd < 0 && (call->flags == TRACE_CHANGES || flags & O_CREAT)) {
 		writes = true;
 		fd = look_up_parent(start, path);
 		good = fd < 0 || is_changed(t, fd);
@@ -224,7 +260,7 @@ static char will_refuse(const struct trace *t, const struct seccomp_notif *q, co
 	}
 	if (fd >= 0)
 		close(fd);
-	return good ? 0 : writes ? 'w' : 'r';
+	return good ? 0 : executes ? 'x' : writes ? 'w' : 'r';
 }
 
 /* --- sentences ------------------------------------------------------------------------------------- */
@@ -236,11 +272,14 @@ static bool in_a_home(const char *path)
 
 static void say_file(struct trace *t, char kind, const char *path)
 {
-	char sentence[2 * PATH_MAX + 128]; /* the path stands in it twice */
+	char sentence[SENTENCE_MAX];
 	const char *word = kind == 'w' ? "write" : "read";
 
 	if (kind == 'w' && in_a_home(path))
 		snprintf(sentence, sizeof sentence, "refused by policy: write %s (no rule); try env { set HOME tmp }", path);
+	else if (kind == 'x')
+		snprintf(sentence, sizeof sentence,
+			 "refused by policy: execute %s (no rule); try childProcess { execute \"%s\" }", path, path);
 	else if (*path == '/')
 		snprintf(sentence, sizeof sentence, "refused by policy: %s %s (no rule); try files { %s \"%s\" }", word, path,
 			 word, path);
@@ -294,12 +333,24 @@ static const char *advice(const struct seccomp_notif *q)
 	case SYS_vfork:
 #endif
 		return "; childProcess false starts no other process";
-	case SYS_execve:
-	case SYS_execveat:
-		return "; childProcess false starts one program only";
 	default:
 		return "";
 	}
+}
+
+/* What it is that a script starts, say, and how that can be had. */
+static bool describe_exec(const struct seccomp_notif *q, const char *line, char *out, size_t size)
+{
+	uint64_t at = q->data.nr == SYS_execve ? q->data.args[0] : q->data.nr == SYS_execveat ? q->data.args[1] : 0;
+	char path[PATH_MAX];
+
+	if (!at || !read_string((pid_t)q->pid, at, path, sizeof path) || !*path)
+		return false;
+	snprintf(out, size,
+		 "refused by policy: execve %s (%s); childProcess false starts one program only: run that, or "
+		 "childProcess { max-processes 0; execute \"%s\" }",
+		 path, line, path);
+	return true;
 }
 
 void trace_say_call(struct trace *t, const struct seccomp_notif *q, int error, size_t by)
@@ -312,7 +363,8 @@ void trace_say_call(struct trace *t, const struct seccomp_notif *q, int error, s
 	if (error == ENOSYS && !has_line)
 		return;
 	atomic_fetch_add(&t->calls, 1);
-	snprintf(sentence, sizeof sentence, "refused by policy: %s%.0d (%s)%s", name ? name : "a call by number",
-		 name ? 0 : q->data.nr, has_line ? line : "no rule", has_line ? "" : advice(q));
+	if (t->artefact->children || !describe_exec(q, has_line ? line : "no rule", sentence, sizeof sentence))
+		snprintf(sentence, sizeof sentence, "refused by policy: %s%.0d (%s)%s", name ? name : "a call by number",
+			 name ? 0 : q->data.nr, has_line ? line : "no rule", has_line ? "" : advice(q));
 	say(t, sentence);
 }

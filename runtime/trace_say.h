@@ -7,17 +7,18 @@
 
 #include "runtime/trace.h"
 
-/* A call that opens or changes a file by its path. */
+/* A call that opens, changes or executes a file by its path. */
 struct trace_call {
 	unsigned nr;
 	int at; /* which argument is the folder that a relative path begins in; -1: the current one */
 	int path; /* which argument is the path */
-	int flags; /* which one says how it is opened; TRACE_CHANGES, TRACE_WRITES */
+	int flags; /* which one says how it is opened; or one of these */
 };
 
 enum {
 	TRACE_CHANGES = -1, /* the name: it is made, or taken away */
 	TRACE_WRITES = -2, /* what is in it */
+	TRACE_EXECUTES = -3,
 };
 
 const struct trace_call *trace_calls(size_t *n);

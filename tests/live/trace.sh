@@ -59,7 +59,20 @@ expect "and it is that" "$(cat "$work/out")" = "call 63: refused ENOSYS"
 traced socket 16 3 0
 says "a netlink socket" "socket (no rule); grant: allow netlink route"
 traced exec /bin/true
-says "a second program" "execve (no rule); childProcess false starts one program only"
+says "a second program" \
+	'execve /bin/true (no rule); childProcess false starts one program only: run that, or '\
+'childProcess { max-processes 0; execute "/bin/true" }'
+traced exec "$(printf '%s/\033[2Jx' "$work")"
+expect "its name made printable" "$(grep -c 'execve .*/?\[2Jx (no rule)' "$work/err")" = 1
+compile chain "$work/chain.bpf" <<END
+profile chain { childProcess { max-processes 0; execute "/bin/sh" } }
+END
+chmod 644 "$work/chain.bpf"
+chained() { run timeout 60 "$bin/caverun" --trace "$work/chain.bpf" -- /bin/sh -c "exec $1 -c 'echo done'"; }
+chained /bin/ls
+says "what may not replace the tool" 'execute /bin/ls (no rule); try childProcess { execute "/bin/ls" }'
+chained /bin/sh
+expect "what may is no news" "$(cat "$work/out") $(grep -c 'refused by' "$work/err")" = "done 0"
 traced call 79 , call 79 , call 79
 expect "each sentence once" "$(grep -c getcwd "$work/err")" = 1
 traced read /etc/hosts , create ./new , read ./new , thread , read /nonexistent , read /proc/self/maps , clone3 0
