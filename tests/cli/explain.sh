@@ -89,7 +89,6 @@ profile named {
         allow udp shut.example.org port 99 within 10.1.2.0/24
         deny old.blob.example.net
         deny 10.1.0.0/16
-        allow tcp 8.8.4.4 port 53
     }
 }
 END
@@ -116,10 +115,11 @@ expect 'and none is named for it' "$(grep -c lookup "$work/out")" = 0
 run "$cavec" explain "$work/p.cave" connect tcp 10.1.0.1 port 5432
 expect 'nor for one that is denied' "$(grep -c lookup "$work/out")" = 0
 asks 'port 53 of an address' 1 "led to the run's own resolver" connect udp 9.9.9.9 port 53
-asks 'port 53 of an address that is granted' 0 'p.cave:8: ' connect tcp 8.8.4.4 port 53
 asks 'localhost' 0 'without asking' lookup localhost
 expect_status 'a star is no question' 2 "$cavec" explain "$work/p.cave" lookup '*.blob.example.net'
 expect_status 'an empty label' 2 "$cavec" explain "$work/p.cave" connect tcp a..b port 1
+printf 'profile q { network { allow tcp www.example.com port 80\nallow tcp 8.8.4.4 port 53 } }\n' >"$work/q.cave"
+expect_status 'port 53 of an address that is granted' 0 "$cavec" explain "$work/q.cave" connect tcp 8.8.4.4 port 53
 run "$cavec" explain "$work/p.cave"
 for text in 'look up and reach tcp api.example.com port 443' \
 	'tcp *.blob.example.net except { old.blob.example.net, x.blob.example.net } port 443' \
