@@ -29,9 +29,15 @@ static const struct lint_rule rules[] = {
 	{ 115, SEVERITY_INFO, "one-family", "A host with both kinds of addresses is tried by IPv6 first." },
 	{ 116, SEVERITY_INFO, "loopback", "Services on loopback often trust whoever can reach them." },
 	{ 117, SEVERITY_INFO, "wide-private", "A large private range holds machines that nobody thought of." },
+	{ 118, SEVERITY_WARNING, "shared-hosting",
+	  "Names or accounts there are given to anyone: what the tool sends may be for anyone." },
+	{ 119, SEVERITY_INFO, "content-network",
+	  "Many names share its addresses: who may reach one of them by address may reach all." },
 	{ 120, SEVERITY_WARNING, "credential-elsewhere",
 	  "A credential can be sent to every destination that is granted." },
 	{ 121, SEVERITY_WARNING, "credential-without-network", "Without a network a credential can only be leaked." },
+	{ 122, SEVERITY_INFO, "private-name",
+	  "Whoever answers for the name chooses which of the private addresses is reached." },
 	{ 130, SEVERITY_WARNING, "code-loading-variable",
 	  "The variable makes programs load code that its value names." },
 	{ 131, SEVERITY_WARNING, "credential-pointer",
@@ -66,6 +72,15 @@ const struct lint_rule *lint_rule_by_id(unsigned id)
 	return NULL;
 }
 
+struct span lint_users(const struct lint *l, struct span at)
+{
+	const struct source_file *file = l->compile->sources.file;
+
+	while (at.file && file[at.file].builtin && file[at.file].included_from.file)
+		at = file[at.file].included_from;
+	return at;
+}
+
 struct finding *lint_add(struct lint *l, unsigned id, struct span at, const char *format, ...)
 {
 	struct finding *f = ARENA_PUSH(l->arena, l->item, l->n, l->cap);
@@ -73,7 +88,7 @@ struct finding *lint_add(struct lint *l, unsigned id, struct span at, const char
 	va_list ap;
 
 	va_start(ap, format);
-	*f = (struct finding){ .rule = rule, .severity = rule->severity, .at = at,
+	*f = (struct finding){ .rule = rule, .severity = rule->severity, .at = lint_users(l, at),
 			       .text = arena_vprintf(l->arena, format, ap) };
 	va_end(ap);
 	return f;
@@ -122,7 +137,8 @@ static int by_place(const void *a, const void *b)
 static void check(struct lint *l)
 {
 	static void (*const checks[])(struct lint *) = {
-		lint_network, lint_network_lines, lint_credentials, lint_env, lint_files, lint_limits,
+		lint_network, lint_network_lines, lint_names, lint_names_lines,
+		lint_credentials, lint_env, lint_files, lint_limits,
 	};
 
 	for (size_t i = 0; !l->compile->policy.bare && i < sizeof checks / sizeof *checks; i++)

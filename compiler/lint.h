@@ -61,6 +61,9 @@ struct lint {
 const struct lint_rule *lint_rule(size_t i);
 const struct lint_rule *lint_rule_by_id(unsigned id);
 
+/* What stands in a built-in set is placed where the set is named. */
+struct span lint_users(const struct lint *l, struct span at);
+
 /* Adds a finding with the severity of its rule; the caller may change it and add the rest. */
 struct finding *lint_add(struct lint *l, unsigned id, struct span at, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -74,6 +77,8 @@ void lint_policy(struct lint *l);
 /* The checks. */
 void lint_network(struct lint *l);
 void lint_network_lines(struct lint *l);
+void lint_names(struct lint *l);
+void lint_names_lines(struct lint *l);
 void lint_credentials(struct lint *l);
 void lint_env(struct lint *l);
 void lint_files(struct lint *l);

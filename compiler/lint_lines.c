@@ -99,19 +99,36 @@ static const struct net_rule *denying(struct lint *l, const struct line_set *set
 	return NULL;
 }
 
+/* The statement has names besides, about which other findings are. */
+static bool has_names(const struct policy *p, struct span at)
+{
+	for (size_t i = 0; i < p->nhost_rules; i++)
+		if (p->host_rule[i].at.begin == at.begin && p->host_rule[i].at.file == at.file)
+			return true;
+	return false;
+}
+
+static void add_idle(struct lint *l, unsigned id, const struct net_rule *r, const struct net_rule *other,
+		     const char *text, const char *instead)
+{
+	bool mixed = has_names(&l->compile->policy, r->at);
+	struct finding *f = lint_add(l, id, r->at, text, mixed ? "the addresses of this line" : "this line");
+
+	f->other = other ? other->at : (struct span){ 0 };
+	f->instead = mixed ? "the line without its addresses" : instead;
+	if (!mixed)
+		f->fix = lint_remove(l, r->at, true);
+}
+
 static void check_allow(struct lint *l, const struct line_set *set, size_t i)
 {
 	const struct net_rule *r = &l->compile->policy.net_rule[i], *other = covering(l, set, i);
 	struct net_rule *alone;
 	struct line_set left;
 	size_t n = 0;
-	struct finding *f;
 
 	if (other) {
-		f = lint_add(l, 102, r->at, "another line allows all that this one does");
-		f->other = other->at;
-		f->instead = "remove this line";
-		f->fix = lint_remove(l, r->at, true);
+		add_idle(l, 102, r, other, "another line allows all of %s as well", "remove this line");
 		return;
 	}
 	/* The line with all denials. */
@@ -123,26 +140,24 @@ static void check_allow(struct lint *l, const struct line_set *set, size_t i)
 	left = set_of(l, alone, n);
 	if (n == 1 || !left.known || !is_empty(&left.set))
 		return;
-	f = lint_add(l, 101, r->at, "denials take away all that this line allows");
-	other = denying(l, set, i);
-	f->other = other ? other->at : (struct span){ 0 };
-	f->instead = "remove this line, or the denial";
-	f->fix = lint_remove(l, r->at, true);
+	add_idle(l, 101, r, denying(l, set, i), "denials take away all of %s", "remove this line, or the denial");
 }
 
 static void check_deny(struct lint *l, const struct line_set *set, size_t i)
 {
 	const struct policy *p = &l->compile->policy;
-	struct finding *f;
 
 	if (p->resolver)
 		return; /* the name servers are known at the start */
+	/* Names lead to addresses, and the denial wins. */
+	for (size_t j = 0; j < p->nhost_rules; j++)
+		if (p->host_rule[j].allow)
+			return;
 	for (size_t j = 0; j < p->nnet_rules; j++)
 		if (p->net_rule[j].allow && (!set[j].known || overlaps(l, &set[i].set, &set[j].set)))
 			return;
-	f = lint_add(l, 103, p->net_rule[i].at, "no line allows anything of what this one denies");
-	f->instead = "remove this line, unless it binds what an includer may add";
-	f->fix = lint_remove(l, p->net_rule[i].at, true);
+	add_idle(l, 103, &p->net_rule[i], NULL, "no line allows anything of %s",
+		 "remove this line, unless it binds what an includer may add");
 }
 
 void lint_network_lines(struct lint *l)

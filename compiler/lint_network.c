@@ -5,10 +5,9 @@
 #include "compiler/diff_set.h"
 #include "compiler/egress_addr.h"
 #include "compiler/egress_registry.h"
+#include "compiler/hosts.h"
 #include "compiler/lint.h"
-
-/* Public addresses, and IPv6 networks, from which on a line is wide, and very wide; private ones; ports. */
-enum { WIDE = 256, WIDE_NETWORKS = 16, VERY_WIDE = 65536, WIDE_PRIVATE = 65536, MANY_PORTS = 1024 };
+#include "compiler/lint_network.h"
 
 static const struct addr_range loopback[NET_FAMILIES] = {
 	[NET_V4] = { { 0, 0x7f000000 }, { 0, 0x7fffffff } },
@@ -31,7 +30,6 @@ static struct addr_ranges ranges_in(struct arena *a, const struct net_operand *o
 	return all;
 }
 
-/* Addresses of IPv4, networks of 48 bits of IPv6, which is what one site has. */
 static uint64_t size_of(const struct addr_ranges *r, enum net_family family)
 {
 	uint64_t n = 0;
@@ -45,20 +43,25 @@ static uint64_t size_of(const struct addr_ranges *r, enum net_family family)
 	return n;
 }
 
-/* What a line names of one family: of the world, and of special space. */
-struct extent {
-	struct addr_ranges all, world, special;
-};
-
-static struct extent extent_of(struct arena *a, const struct net_rule *r, enum net_family family)
+struct line_extent line_extent(struct arena *a, const struct net_rule *r)
 {
-	struct addr_ranges not_global = registry_not_global(a, family);
-	struct addr_ranges except = ranges_in(a, r->except, r->nexcept, family);
-	struct addr_ranges named = ranges_in(a, r->to, r->nto, family);
-	struct extent e = { .all = ranges_subtract(a, &named, &except) };
+	struct line_extent e;
 
-	e.world = ranges_subtract(a, &e.all, &not_global);
-	e.special = ranges_intersect(a, &e.all, &not_global);
+	for (int f = 0; f < NET_FAMILIES; f++) {
+		enum net_family family = (enum net_family)f;
+		struct addr_ranges not_global = registry_not_global(a, family), own = { NULL, 0, 0 };
+		struct addr_ranges except = ranges_in(a, r->except, r->nexcept, family);
+		struct addr_ranges named = ranges_in(a, r->to, r->nto, family);
+		struct addr_ranges all = ranges_subtract(a, &named, &except);
+		struct addr_ranges world = ranges_subtract(a, &all, &not_global);
+		struct addr_ranges special = ranges_intersect(a, &all, &not_global), hosts;
+
+		ranges_add(a, &own, loopback[f].lo, loopback[f].hi);
+		hosts = ranges_subtract(a, &special, &own);
+		e.world[f] = size_of(&world, family);
+		e.special[f] = size_of(&special, family);
+		e.hosts[f] = size_of(&hosts, family);
+	}
 	return e;
 }
 
@@ -94,13 +97,41 @@ static bool all_provider(const struct policy *p, const struct net_rule *r)
 	return r->nto > 0;
 }
 
+static const struct {
+	const char *credential;
+	struct host_pattern host;
+} provider_hosts[] = {
+	{ "ANTHROPIC_API_KEY", { .name = "api.anthropic.com" } },
+	{ "OPENAI_API_KEY", { .name = "api.openai.com" } },
+	{ "OPENAI_API_KEY", { .name = "api.openai.com", .below = true } },
+	{ "GEMINI_API_KEY", { .name = "generativelanguage.googleapis.com" } },
+	{ "GOOGLE_API_KEY", { .name = "generativelanguage.googleapis.com" } },
+};
+
+static bool is_provider_host(const struct policy *p, const struct host_pattern *name)
+{
+	for (size_t i = 0; i < sizeof provider_hosts / sizeof *provider_hosts; i++)
+		for (size_t k = 0; k < p->ncredentials; k++)
+			if (strcmp(p->credential[k], provider_hosts[i].credential) == 0 &&
+			    (name->below ? provider_hosts[i].host.below && strcmp(name->name, provider_hosts[i].host.name) == 0 :
+					   host_matches(&provider_hosts[i].host, name->name)))
+				return true;
+	return false;
+}
+
+static bool all_provider_hosts(const struct policy *p, const struct host_rule *r)
+{
+	for (size_t i = 0; i < r->nto; i++)
+		if (!is_provider_host(p, &r->to[i]))
+			return false;
+	return r->nto > 0;
+}
+
 /* --- one line ------------------------------------------------------------------------------------ */
 
-static void check_width(struct lint *l, const struct net_rule *r, const struct extent e[NET_FAMILIES])
+static void check_width(struct lint *l, const struct net_rule *r, const struct line_extent *e)
 {
-	uint64_t v4 = size_of(&e[NET_V4].world, NET_V4), v6 = size_of(&e[NET_V6].world, NET_V6);
-	struct addr_ranges own = { NULL, 0, 0 }, others;
-	uint64_t private;
+	uint64_t v4 = e->world[NET_V4], v6 = e->world[NET_V6];
 	struct finding *f;
 
 	if (v4 >= WIDE || v6 >= WIDE_NETWORKS) {
@@ -110,26 +141,24 @@ static void check_width(struct lint *l, const struct net_rule *r, const struct e
 		if (v4 > VERY_WIDE || v6 > VERY_WIDE)
 			f->severity = SEVERITY_ERROR;
 	}
-	ranges_add(l->arena, &own, loopback[NET_V4].lo, loopback[NET_V4].hi);
-	others = ranges_subtract(l->arena, &e[NET_V4].special, &own);
-	private = size_of(&others, NET_V4);
-	if (private >= WIDE_PRIVATE)
-		lint_add(l, 117, r->at, "this line reaches %s private or special IPv4 addresses", addr_count(private).s)
+	if (e->hosts[NET_V4] >= WIDE_PRIVATE)
+		lint_add(l, 117, r->at, "this line reaches %s private or special IPv4 addresses",
+			 addr_count(e->hosts[NET_V4]).s)
 			->instead = "the addresses, or the subnet, that the tool talks to";
 }
 
-static void check_ports(struct lint *l, const struct net_rule *r)
+void lint_ports(struct lint *l, struct span at, const struct net_ports *port, size_t nports)
 {
 	unsigned n = 0;
 
-	for (size_t i = 0; i < r->nports; i++)
-		n += r->port[i].hi - r->port[i].lo + 1u;
+	for (size_t i = 0; i < nports; i++)
+		n += port[i].hi - port[i].lo + 1u;
 	if (n >= MANY_PORTS)
-		lint_add(l, 111, r->at, "this line grants %s%u ports", n == UINT16_MAX ? "every one of the " : "", n)->instead =
+		lint_add(l, 111, at, "this line grants %s%u ports", n == UINT16_MAX ? "every one of the " : "", n)->instead =
 			"the ports of the service, such as: port 443";
 }
 
-static void check_metadata(struct lint *l, const struct net_rule *r)
+void lint_metadata(struct lint *l, const struct net_rule *r)
 {
 	for (size_t i = 0; i < metadata_address_count; i++)
 		for (size_t k = 0; k < r->nto; k++) {
@@ -142,36 +171,34 @@ static void check_metadata(struct lint *l, const struct net_rule *r)
 		}
 }
 
-static void check_mixture(struct lint *l, const struct net_rule *r, const struct extent e[NET_FAMILIES])
+void lint_mixture(struct lint *l, const struct net_rule *r, const struct line_extent *e)
 {
-	bool world = e[NET_V4].world.n || e[NET_V6].world.n, special = e[NET_V4].special.n || e[NET_V6].special.n;
-
-	if (world && special)
+	if ((e->world[NET_V4] || e->world[NET_V6]) && (e->special[NET_V4] || e->special[NET_V6]))
 		lint_add(l, 113, r->at, "this line has public and private or special addresses in it")->instead =
 			"a line for each, with the ports that each needs";
 }
 
-static bool has_port(const struct net_rule *r, uint16_t port)
+static bool has_port(const struct net_ports *p, size_t n, uint16_t port)
 {
-	for (size_t i = 0; i < r->nports; i++)
-		if (r->port[i].lo <= port && port <= r->port[i].hi)
+	for (size_t i = 0; i < n; i++)
+		if (p[i].lo <= port && port <= p[i].hi)
 			return true;
 	return false;
 }
 
-static void check_names(struct lint *l, const struct net_rule *r)
+void lint_name_ports(struct lint *l, struct span at, const struct net_ports *port, size_t n)
 {
 	static const uint16_t name_ports[] = { 53, 853, 5353 };
 
 	for (size_t i = 0; i < sizeof name_ports / sizeof *name_ports; i++)
-		if (has_port(r, name_ports[i])) {
-			lint_add(l, 114, r->at, "port %u carries data to any zone, by way of a name server", name_ports[i])
-				->instead = "addresses in place of names, or names in /etc/hosts";
+		if (has_port(port, n, name_ports[i])) {
+			lint_add(l, 114, at, "port %u carries data to any zone, by way of a name server", name_ports[i])->instead =
+				"the names that the tool needs, as destinations";
 			return;
 		}
 }
 
-static void check_loopback(struct lint *l, const struct net_rule *r)
+void lint_loopback(struct lint *l, const struct net_rule *r)
 {
 	for (size_t i = 0; i < r->nto; i++)
 		if (addr_overlap(range_of(&r->to[i]), loopback[r->to[i].family])) {
@@ -183,17 +210,17 @@ static void check_loopback(struct lint *l, const struct net_rule *r)
 
 static void check_line(struct lint *l, const struct net_rule *r, bool world[NET_FAMILIES])
 {
-	struct extent e[NET_FAMILIES] = { extent_of(l->arena, r, NET_V4), extent_of(l->arena, r, NET_V6) };
+	struct line_extent e = line_extent(l->arena, r);
 
 	for (int family = 0; family < NET_FAMILIES; family++)
-		world[family] |= e[family].world.n > 0;
+		world[family] |= e.world[family] > 0;
 	if (!all_provider(&l->compile->policy, r))
-		check_width(l, r, e);
-	check_ports(l, r);
-	check_metadata(l, r);
-	check_mixture(l, r, e);
-	check_names(l, r);
-	check_loopback(l, r);
+		check_width(l, r, &e);
+	lint_ports(l, r->at, r->port, r->nports);
+	lint_metadata(l, r);
+	lint_mixture(l, r, &e);
+	lint_name_ports(l, r->at, r->port, r->nports);
+	lint_loopback(l, r);
 }
 
 /* --- the whole ----------------------------------------------------------------------------------- */
@@ -211,13 +238,23 @@ void lint_network(struct lint *l)
 		}
 	if (p->resolver)
 		lint_add(l, 114, p->resolver_at, "the host's name servers carry data to any zone")->instead =
-			"addresses in place of names, or names in /etc/hosts";
+			"the names that the tool needs, as destinations";
 	if (world[NET_V4] != world[NET_V6])
 		lint_add(l, 115, first->at, "the profile reaches the world by %s only", world[NET_V4] ? "IPv4" : "IPv6")
 			->instead = "the other kind of addresses as well, or a comment that the service has none";
 }
 
 /* --- credentials --------------------------------------------------------------------------------- */
+
+/* A statement with addresses and names is found once. */
+static void add_elsewhere(struct lint *l, struct span at)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->item[i].rule->id == 120 && l->item[i].at.file == at.file && l->item[i].at.begin == at.begin)
+			return;
+	lint_add(l, 120, at, "the credential can be sent here, which is not known to be its provider")->instead =
+		"the provider's addresses or hosts alone, or another profile for what needs no credential";
+}
 
 void lint_credentials(struct lint *l)
 {
@@ -227,14 +264,16 @@ void lint_credentials(struct lint *l)
 	if (!p->ncredentials)
 		return;
 	for (size_t i = 0; i < p->nnet_rules; i++) {
-		const struct net_rule *r = &p->net_rule[i];
-
-		any |= r->allow;
-		if (r->allow && !all_provider(p, r))
-			lint_add(l, 120, r->at, "the credential can be sent here, which is not known to be its provider")->instead =
-				"the provider's addresses alone, or another profile for what needs no credential";
+		any |= p->net_rule[i].allow;
+		if (p->net_rule[i].allow && !all_provider(p, &p->net_rule[i]))
+			add_elsewhere(l, p->net_rule[i].at);
+	}
+	for (size_t i = 0; i < p->nhost_rules; i++) {
+		any |= p->host_rule[i].allow;
+		if (p->host_rule[i].allow && !all_provider_hosts(p, &p->host_rule[i]))
+			add_elsewhere(l, p->host_rule[i].at);
 	}
 	if (!any)
 		lint_add(l, 121, p->at, "the profile grants a credential and no network")->instead =
-			"leave credentialEnv out, or name the provider's addresses";
+			"leave credentialEnv out, or name the provider's hosts";
 }

@@ -71,21 +71,35 @@ static void suppress_one(const struct lint *l, struct finding *f)
 	}
 }
 
+/* Of this file's own findings. */
+static bool is_about_suppressions(const struct suppression *s)
+{
+	return s->id == 180 || s->id == 181;
+}
+
+static void check_suppression(struct lint *l, const struct suppression *s)
+{
+	if (!s->because)
+		lint_add(l, 180, s->at, "this suppression gives no reason, and suppresses nothing")->instead =
+			"# cave: ignore CAVE110 because the range is our own";
+	else if (!lint_rule_by_id(s->id))
+		lint_add(l, 181, s->at, "there is no finding of this number")->instead = "one of those in docs/review.md";
+	else if (!s->used)
+		lint_add(l, 181, s->at, "the line has no finding CAVE%u", s->id)->instead = "remove the comment";
+}
+
+/* What is found of suppressions may be suppressed too, by lines about just that. */
 void lint_suppress(struct lint *l)
 {
 	size_t n = l->n;
 
 	for (size_t i = 0; i < n; i++)
 		suppress_one(l, &l->item[i]);
-	for (size_t i = 0; i < l->nsuppressions; i++) {
-		const struct suppression *s = &l->suppression[i];
-
-		if (!s->because)
-			lint_add(l, 180, s->at, "this suppression gives no reason, and suppresses nothing")->instead =
-				"# cave: ignore CAVE110 because the range is our own";
-		else if (!lint_rule_by_id(s->id))
-			lint_add(l, 181, s->at, "there is no finding of this number")->instead = "one of those in docs/review.md";
-		else if (!s->used)
-			lint_add(l, 181, s->at, "the line has no finding CAVE%u", s->id)->instead = "remove the comment";
+	for (int own = 0; own <= 1; own++) {
+		for (size_t i = 0; i < l->nsuppressions; i++)
+			if (is_about_suppressions(&l->suppression[i]) == own)
+				check_suppression(l, &l->suppression[i]);
+		for (; n < l->n; n++)
+			suppress_one(l, &l->item[n]);
 	}
 }
