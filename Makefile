@@ -300,8 +300,28 @@ $(B)/fuzz/resolve-musl: tests/fuzz/replay.c tests/fuzz/resolve_fuzz.c $(FUZZED_R
 	@echo "  MUSL  $@"
 	$(Q)$(MUSL_CC) $(KERNEL_HEADERS) $(CPPFLAGS) $(CFLAGS) $(MUSL_HARDEN) $(WARN) -static -o $@ $(filter %.c,$^)
 
+# The whole compiler, for long hunts (tests/fuzz/profile.sh SECONDS); what runs with the unit tests repeats given inputs.
+FUZZED_PROFILE := $(patsubst %.c,$(B)/fuzz/objects/%.o,$(filter-out compiler/main.c,$(CAVEC_SRC)) tests/fuzz/profile_fuzz.c) \
+	$(GEN_OBJ:%=$(B)/fuzz/objects/%)
+$(FUZZED_PROFILE): | $(GEN)
+$(B)/fuzz/objects/gen/%.o: $(B)/gen/%.c
+	@mkdir -p $(@D)
+	$(Q)clang $(CPPFLAGS) -g -O1 -w -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -c -o $@ $<
+$(B)/fuzz/objects/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  FUZZ  $<"
+	$(Q)clang $(CPPFLAGS) -g -O1 -w -MMD -MP -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
+		-c -o $@ $<
+$(B)/fuzz/profile: $(FUZZED_PROFILE)
+	$(Q)clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(CAVEC_LIB)
+
+$(B)/tests/fuzz/profile: $(B)/tests/fuzz/profile_fuzz.o $(B)/tests/fuzz/replay.o $(TESTABLE)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(CAVEC_LIB)
+
 fuzz: $(B)/fuzz/artefact $(B)/fuzz/resolve $(B)/fuzz/resolve-musl
-unit: $(UNIT_BIN)
+fuzz-profile: $(B)/fuzz/profile
+unit: $(UNIT_BIN) $(B)/tests/fuzz/profile
 tools: $(TOOL_BIN)
 
 check:
@@ -353,6 +373,6 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: FORCE all unit fuzz tools check demo bench install clean
+.PHONY: FORCE all unit fuzz fuzz-profile tools check demo bench install clean
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
