@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is known of zones: where anyone can have a name or an account, and whose addresses many names share.  Zones of the
- * public suffix list, and wildcards on them, are not here: the compiler refuses those.
+ * What is known of zones: where anyone can have a name or an account, and whose addresses many names share.  Zones of
+ * the public suffix list, and wildcards on them, are not here: the compiler refuses those.
  */
 #include <string.h>
 
