@@ -239,7 +239,7 @@ $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
 $(B)/tests/unit/maps_test $(B)/tests/unit/egress_kernel_test: TEST_LIB := -lbpf -lelf -lz
 $(B)/tests/unit/json_test: $(B)/runtime/json.o
 $(B)/tests/unit/rights_test: $(B)/runtime/rights.o
-$(B)/tests/unit/names_test: $(B)/runtime/names_judge.o
+$(B)/tests/unit/names_test: $(B)/runtime/names_judge.o $(B)/runtime/names_hosts.o
 $(B)/tests/unit/kept_test: $(B)/runtime/kept_record.o $(B)/runtime/attached.o
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(TESTABLE)
 	@echo "  LD    $@"
@@ -287,7 +287,7 @@ $(B)/fuzz/artefact: tests/fuzz/artefact_fuzz.c $(FUZZED) tests/unit/artefact_bui
 	@echo "  FUZZ  $@"
 	$(Q)clang $(CPPFLAGS) -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
 
-FUZZED_RESOLVE := runtime/resolve_message.c runtime/resolve_live.c bpf/hosts.c
+FUZZED_RESOLVE := runtime/resolve_message.c runtime/names_hosts.c bpf/hosts.c
 $(B)/fuzz/resolve: tests/fuzz/resolve_fuzz.c $(FUZZED_RESOLVE) $(wildcard runtime/resolve_*.h bpf/hosts.h)
 	@mkdir -p $(@D)
 	@echo "  FUZZ  $@"

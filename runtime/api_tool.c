@@ -100,9 +100,9 @@ static bool start_names(struct cave_tool *t, struct refusal *r)
 	const struct cave_prepared *p = t->prepared;
 
 	t->names = MEMORY_ARRAY(&t->memory, 1, struct names);
-	t->names->map_run = t->names->map_live = t->names->socket = -1;
-	return names_start(&t->memory, p->names, &p->plan.artefact, &p->plan.rules, &p->kept, t->groups.run.fd,
-			   t->names, r);
+	names_init(t->names);
+	return names_start(p->names, &p->plan.artefact, &p->plan.rules, &p->kept, t->groups.run.fd,
+			   t->spawn.flags & CAVE_SPAWN_UNGUARDED, t->names, r);
 }
 
 /* Straight into the policy's group, unless the limits need one for this run, beneath it. */
@@ -319,9 +319,11 @@ static bool is_over(struct cave_tool *t)
 
 static bool await(struct cave_tool *t, int timeout_ms, struct refusal *r)
 {
-	struct pollfd p[] = { { .fd = t->process.pidfd, .events = POLLIN }, { .fd = t->pump.event, .events = POLLIN } };
+	struct pollfd p[2 + NAMES_SOCKETS] = { { .fd = t->process.pidfd, .events = POLLIN },
+					       { .fd = t->pump.event, .events = POLLIN } };
 	uint64_t end = now_ns() + (uint64_t)(timeout_ms > 0 ? timeout_ms : 0) * 1000000;
 
+	names_poll(t->names, p + 2);
 	for (;;) {
 		uint64_t now = now_ns();
 		int left = timeout_ms < 0 ? -1 : now < end ? (int)((end - now + 999999) / 1000000) : 0;
@@ -329,8 +331,12 @@ static bool await(struct cave_tool *t, int timeout_ms, struct refusal *r)
 		/* A descriptor below 0 is passed over: what has ended stays readable. */
 		if (t->ended)
 			p[0].fd = -1;
-		if (poll(p, 2, sooner(left, tool_check(t))) < 0 && errno != EINTR)
-			return refuse_errno(r, CAVE_FAILED, errno, "cannot wait for the tool");
+		if (poll(p, 2 + NAMES_SOCKETS, sooner(left, tool_check(t))) < 0) {
+			if (errno != EINTR)
+				return refuse_errno(r, CAVE_FAILED, errno, "cannot wait for the tool");
+			continue;
+		}
+		names_heard(t->names, p + 2);
 		if (is_over(t) || (timeout_ms >= 0 && now_ns() >= end))
 			return true;
 		if (p[1].revents)
@@ -377,7 +383,7 @@ static void end(struct cave_tool *t)
 enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 {
 	memory_idle *idle = tool ? &tool->prepared->idle : NULL;
-	struct refusal r;
+	struct refusal r, other;
 	bool ok;
 
 	if (!tool)
@@ -392,10 +398,9 @@ enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 	}
 	if (tool->proc >= 0)
 		close(tool->proc);
-	if (tool->names)
-		names_end(tool->names);
+	ok = !tool->names || names_end(tool->names, &r);
 	tool->record.pid = tool->process.pid;
-	ok = record_end(&tool->prepared->records, &tool->record, &r);
+	ok = record_end(&tool->prepared->records, &tool->record, ok ? &r : &other) && ok;
 	ok = groups_remove(&tool->groups, ok ? &r : NULL) && ok;
 	ok = plan_close(&tool->own, ok ? &r : NULL) && ok;
 	api_free(tool, idle);

@@ -34,37 +34,61 @@ static int info_of(int fd, void *info, uint32_t size)
 	return bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) ? errno : 0;
 }
 
-/* Kernels cut names at BPF_OBJ_NAME_LEN, and so are ours at most. */
-static bool is_named(int map, const char *name)
+/* Which of the names the map has; `n` if none.  Kernels cut names at BPF_OBJ_NAME_LEN, and so are ours at most. */
+static size_t which(int map, const char *const name[], size_t n)
 {
 	struct bpf_map_info info;
+	size_t i = 0;
 
 	memset(&info, 0, sizeof info);
-	return !info_of(map, &info, sizeof info) && strncmp(info.name, name, sizeof info.name) == 0;
+	if (info_of(map, &info, sizeof info))
+		return n;
+	while (i < n && strncmp(info.name, name[i], sizeof info.name) != 0)
+		i++;
+	return i;
 }
 
-int map_open(uint32_t program, const char *name)
+/* The ids of the maps that the program uses; an errno. */
+static int list_maps(uint32_t program, uint32_t id[CAVE_MAPS_MAX], uint32_t *n)
 {
-	uint32_t id[CAVE_MAPS_MAX];
 	struct bpf_prog_info info;
 	int fd = by_id(BPF_PROG_GET_FD_BY_ID, program), error;
 
 	if (fd < 0)
-		return -1;
+		return errno;
 	memset(&info, 0, sizeof info);
 	info.nr_map_ids = CAVE_MAPS_MAX;
 	info.map_ids = (uintptr_t)id;
 	error = info_of(fd, &info, sizeof info);
 	close(fd);
-	for (uint32_t i = 0; !error && i < info.nr_map_ids && i < CAVE_MAPS_MAX; i++) {
-		fd = by_id(BPF_MAP_GET_FD_BY_ID, id[i]);
-		if (fd >= 0 && is_named(fd, name))
-			return fd;
-		if (fd >= 0)
+	*n = info.nr_map_ids < CAVE_MAPS_MAX ? info.nr_map_ids : CAVE_MAPS_MAX;
+	return error;
+}
+
+bool maps_open(uint32_t program, const char *const name[], int out[], size_t n)
+{
+	uint32_t id[CAVE_MAPS_MAX], nids = 0;
+	int error = list_maps(program, id, &nids);
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = -1;
+	for (uint32_t i = 0; !error && i < nids && found < n; i++) {
+		int fd = by_id(BPF_MAP_GET_FD_BY_ID, id[i]);
+		size_t k = fd < 0 ? n : which(fd, name, n);
+
+		if (k < n && out[k] < 0) {
+			out[k] = fd;
+			found++;
+		} else if (fd >= 0) {
 			close(fd);
+		}
 	}
+	for (size_t i = 0; i < n && found < n; i++)
+		if (out[i] >= 0)
+			close(out[i]);
 	errno = error ? error : ENOENT;
-	return -1;
+	return found == n;
 }
 
 static int element(int command, int map, const void *key, const void *value)

@@ -4,10 +4,14 @@
 #define CAVE_RUNTIME_MAPS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* A descriptor of the map of that name that the program uses; -1 with errno set, ENOENT if it uses none of it. */
-int map_open(uint32_t program, const char *name);
+/*
+ * Descriptors of the maps of those names that the program uses.  False with errno set, ENOENT if it does not use all of
+ * them, and none is open.
+ */
+bool maps_open(uint32_t program, const char *const name[], int out[], size_t n);
 
 /* Each returns 0 or an errno. */
 int map_set(int map, const void *key, const void *value);

@@ -4,69 +4,25 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "runtime/api.h"
-#include "runtime/helper.h"
 #include "runtime/maps.h"
-#include "runtime/resolver.h"
+#include "runtime/names_hosts.h"
+#include "runtime/watch.h"
 
-enum { READY_MS = 10000, SOCKETS = 4, LISTEN_BACKLOG = 16, PORT_TRIES = 32 };
+enum { LISTEN_BACKLOG = 16, PORT_TRIES = 32, STACK = 1 << 20 /* of who starts the resolver */ };
 
 static bool fails(struct refusal *r, int error, const char *what)
 {
 	return refuse_errno(r, CAVE_NETWORK_UNAVAILABLE, error, "the resolver of host names; %s", what);
-}
-
-/* --- once ----------------------------------------------------------------------------------------- */
-
-static bool copy_error(struct refusal *r, const struct cave_error *e)
-{
-	return refuse(r, e->code == CAVE_FAILED ? CAVE_NETWORK_UNAVAILABLE : e->code,
-		      "the resolver of host names; %s", e->text);
-}
-
-bool names_prepare(struct memory *m, const struct cave_options *options, struct names_prepared *out,
-		   struct refusal *r)
-{
-	struct cave_options o = { .size = sizeof o,
-				  .loader = options->loader,
-				  .config = options->config,
-				  .user = options->user,
-				  .tmpdir = options->tmpdir };
-	const char *policy = helper_find(m, options->loader, "cave-resolve.bpf");
-	struct cave_error error;
-
-	*out = (struct names_prepared){ .program = helper_find(m, options->loader, "cave-resolve") };
-	if (!policy || !out->program)
-		return fails(r, ENOENT, "cave-resolve is neither beside this program nor where it is installed");
-	if (!resolver_read("/etc/resolv.conf", out->server, &out->nservers, r))
-		return false;
-	o.program = out->program;
-	o.directory = "/";
-	if (cave_policy_open(policy, &out->policy, &error) || cave_prepare(out->policy, &o, &out->prepared, &error))
-		return copy_error(r, &error);
-	return true;
-}
-
-void names_unprepare(struct names_prepared *p)
-{
-	cave_prepared_free(p->prepared);
-	cave_policy_free(p->policy);
-	*p = (struct names_prepared){ .program = NULL };
 }
 
 /* --- what dead runs left --------------------------------------------------------------------------- */
@@ -85,49 +41,58 @@ static void forget_run(int map_run, int map_live, uint64_t run)
 	map_delete(map_run, &run);
 }
 
-static bool is_there(const char *group, uint64_t run)
-{
-	char path[PATH_MAX];
-	struct dirent *e;
-	struct stat st;
-	bool found = false;
-	DIR *d = opendir(group);
+/* Numbers of runs: the ids of control groups are their folders' inode numbers. */
+struct runs {
+	uint64_t run[CAVE_NAMES_RUNS];
+	size_t n;
+};
 
-	while (d && !found && (e = readdir(d))) {
-		snprintf(path, sizeof path, "%s/%s", group, e->d_name);
-		found = !stat(path, &st) && st.st_ino == run;
-	}
-	if (d)
-		closedir(d);
-	return found || !d;
+static void list_known(int map_run, struct runs *out)
+{
+	bool more = map_next(map_run, NULL, &out->run[0]);
+
+	for (out->n = 0; more && ++out->n < CAVE_NAMES_RUNS;)
+		more = map_next(map_run, &out->run[out->n - 1], &out->run[out->n]);
 }
 
-/* A runtime that was killed has left its run in the maps; its control group is gone by now, or swept. */
+/* Takes the run out of the list. */
+static void strike(struct runs *list, uint64_t run)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->run[i] == run)
+			list->run[i] = list->run[--list->n];
+}
+
+/*
+ * A runtime that was killed has left its run in the maps; its control group is gone by now, or swept.  The map is read
+ * first: a run that begins meanwhile has its group before it stands there.
+ */
 static void sweep(const struct names *n, const struct kept *kept)
 {
-	uint64_t run, next;
-	bool more = map_next(n->map_run, NULL, &next);
+	struct runs list;
+	struct dirent *e;
+	DIR *d;
 
-	while (more) {
-		run = next;
-		more = map_next(n->map_run, &run, &next);
-		if (!is_there(kept->group.path, run))
-			forget_run(n->map_run, n->map_live, run);
-	}
+	list_known(n->map_run, &list);
+	d = list.n ? opendir(kept->group.path) : NULL;
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		strike(&list, e->d_ino);
+	closedir(d);
+	for (size_t i = 0; i < list.n; i++)
+		forget_run(n->map_run, n->map_live, list.run[i]);
 }
 
 /* --- the sockets on which the tool's lookups arrive ------------------------------------------------- */
 
-struct sockets {
-	int fd[SOCKETS]; /* UDP and TCP of IPv4, then of IPv6, in the order of cave-resolve's arguments; -1: none */
-	uint32_t port4, port6; /* in network order */
-};
-
 static void close_all(int *fd, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		if (fd[i] >= 0)
 			close(fd[i]);
+		fd[i] = -1;
+	}
 }
 
 /* A datagram socket at a port of the kernel's choosing, and a stream socket at the same; false with errno set. */
@@ -161,15 +126,15 @@ static bool open_either(const struct sockaddr *at, socklen_t size, int *udp, int
 }
 
 /* Without IPv6 on the host, lookups by it are refused. */
-static bool open_sockets(struct sockets *s, struct refusal *r)
+static bool open_sockets(struct names *n, struct cave_names_run *at, struct refusal *r)
 {
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 
-	*s = (struct sockets){ .fd = { -1, -1, -1, -1 } };
-	if (!open_either((struct sockaddr *)&four, sizeof four, &s->fd[0], &s->fd[2], &s->port4))
+	*at = (struct cave_names_run){ 0 };
+	if (!open_either((struct sockaddr *)&four, sizeof four, &n->lookups[0], &n->lookups[2], &at->port4))
 		return fails(r, errno, "sockets at 127.0.0.1");
-	open_either((struct sockaddr *)&six, sizeof six, &s->fd[1], &s->fd[3], &s->port6);
+	open_either((struct sockaddr *)&six, sizeof six, &n->lookups[1], &n->lookups[3], &at->port6);
 	return true;
 }
 
@@ -210,6 +175,10 @@ static int put(struct names *n, const struct cave_resolve_address *a, const stru
 	bool known;
 	int error;
 
+	if (!n->key)
+		n->key = calloc(CAVE_RESOLVE_PER_RUN, sizeof *n->key);
+	if (!n->key)
+		return ENOMEM;
 	memcpy(key.address, a->word, sizeof key.address);
 	known = !map_get(n->map_live, &key, &value);
 	if (!known)
@@ -225,19 +194,41 @@ static int put(struct names *n, const struct cave_resolve_address *a, const stru
 	return error;
 }
 
+/* An errno. */
+static int admit_one(struct names *n, const char *name, const struct cave_resolve_address *a, bool *reachable)
+{
+	struct names_verdict v;
+	int error = names_judge(&n->judge, name, a, now_ns(), &v);
+
+	if (error || !v.classes)
+		return error;
+	*reachable = true;
+	return put(n, a, &v);
+}
+
+/* What does not fit is not reached. */
+static bool admit_host(void *of, const char *name, const struct host_address *a)
+{
+	struct cave_resolve_address address = { .ttl = NAMES_FOREVER };
+	bool reachable;
+
+	memcpy(address.word, a->word, sizeof address.word);
+	if (!a->six)
+		address.word[2] = 0xffff;
+	admit_one(of, name, &address, &reachable);
+	return true;
+}
+
 /* What the resolver says is not believed: each address is judged, as if a forger had sent it. */
 static struct cave_resolve_answer admit(struct names *n, const struct cave_resolve_message *m)
 {
 	struct cave_resolve_answer answer = { 0 };
 
 	for (uint32_t i = 0; i < m->n && !answer.error; i++) {
-		struct names_verdict v;
+		bool reachable = false;
 
-		answer.error = names_judge(&n->judge, m->name, &m->address[i], now_ns(), &v);
-		if (answer.error || !v.classes)
-			continue;
-		answer.error = put(n, &m->address[i], &v);
-		answer.admitted |= (uint64_t)1 << i;
+		answer.error = admit_one(n, m->name, &m->address[i], &reachable);
+		answer.admitted |= (uint64_t)reachable << i;
 	}
 	if (answer.error)
 		answer.admitted = 0;
@@ -249,9 +240,11 @@ static void note_refused(struct names *n, const struct cave_resolve_message *m)
 	size_t i = 0;
 
 	pthread_mutex_lock(&n->lock);
+	if (!n->refused)
+		n->refused = calloc(NAMES_REFUSED_MAX, sizeof *n->refused);
 	while (i < n->nrefused && strcmp(n->refused[i].name, m->name) != 0)
 		i++;
-	if (i == n->nrefused && i < NAMES_REFUSED_MAX) {
+	if (i == n->nrefused && i < NAMES_REFUSED_MAX && n->refused) {
 		memcpy(n->refused[i].name, m->name, sizeof m->name);
 		n->refused[i].type = m->type;
 		n->nrefused++;
@@ -264,7 +257,7 @@ static void note_refused(struct names *n, const struct cave_resolve_message *m)
 }
 
 /* False if that was no message: the socket's other end is gone, or somebody has taken the resolver over. */
-static bool serve(struct names *n, bool *ready)
+static bool serve(struct names *n)
 {
 	struct cave_resolve_answer answer;
 	struct cave_resolve_message m;
@@ -277,9 +270,6 @@ static bool serve(struct names *n, bool *ready)
 	    got != (ssize_t)cave_resolve_size(m.n) || m.name[sizeof m.name - 1])
 		return false;
 	switch (m.kind) {
-	case CAVE_RESOLVE_READY:
-		*ready = n->judge.ready = true;
-		return true;
 	case CAVE_RESOLVE_ADMIT:
 		answer = admit(n, &m);
 		return send(n->socket, &answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer;
@@ -293,174 +283,171 @@ static bool serve(struct names *n, bool *ready)
 	}
 }
 
+/* --- the keeper --------------------------------------------------------------------------------------- */
+
+/* True when the tool asks for a name; false at the run's end. */
+static bool await_lookup(struct names *n)
+{
+	struct pollfd p[1 + NAMES_SOCKETS] = { { .fd = n->socket } };
+
+	for (int i = 0; i < NAMES_SOCKETS; i++)
+		p[1 + i] = (struct pollfd){ .fd = n->lookups[i], .events = POLLIN };
+	while (poll(p, 1 + NAMES_SOCKETS, -1) < 0)
+		if (errno != EINTR)
+			return false;
+	return !p[0].revents;
+}
+
+/* What the tool has asked waits in the sockets, which only the resolver has then: when it ends they are closed. */
+static void resolve(struct names *n)
+{
+	struct refusal r;
+
+	n->lost = !names_resolver_start(n->prepared, n->artefact, n->lookups, n->theirs, &n->resolver, &r);
+	close_all(n->lookups, NAMES_SOCKETS);
+	close_all(&n->theirs, 1);
+	if (n->lost) {
+		n->why = r;
+		return;
+	}
+	while (serve(n))
+		;
+	n->lost = !atomic_load(&n->ending);
+	if (n->lost)
+		refuse(&n->why, CAVE_NETWORK_UNAVAILABLE,
+		       "the resolver of host names has ended before the tool: no name was found from then on");
+}
+
 /* Without a resolver nothing is led to where it was: another program may get its port. */
 static void *keep(void *of)
 {
 	struct names *n = of;
-	bool ready;
 
-	while (serve(n, &ready))
-		;
+	if (await_lookup(n))
+		resolve(n);
 	map_delete(n->map_run, &n->run);
+	close_all(n->lookups, NAMES_SOCKETS);
 	return NULL;
+}
+
+/* The host's handlers must not run in a thread that it does not know. */
+static int start_keeper(struct names *n)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int error = pthread_attr_init(&attributes);
+
+	if (error)
+		return error;
+	pthread_attr_setstacksize(&attributes, STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&n->keeper, &attributes, keep, n);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	n->kept = !error;
+	return error;
 }
 
 /* --- one run ------------------------------------------------------------------------------------------ */
 
-/* The record that the resolver reads: the bytes that were checked here, in memory that nobody else has. */
-static int record_copy(const struct artefact *a)
+static bool open_maps(const struct kept *kept, struct names *n, struct refusal *r)
 {
-	int fd = memfd_create("cave-hosts", MFD_CLOEXEC);
-	size_t done = 0;
-	ssize_t n;
+	static const char *const name[] = { CAVE_NAMES_RUN_MAP, CAVE_NAMES_LIVE_MAP };
+	int map[2];
 
-	while (fd >= 0 && done < a->host_record_size) {
-		n = write(fd, (const char *)a->host_record + done, a->host_record_size - done);
-		if (n < 0 && errno != EINTR)
-			break;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	if (fd >= 0 && (done < a->host_record_size || lseek(fd, 0, SEEK_SET))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static const char *server_text(struct memory *m, const struct artefact_address *a)
-{
-	char text[INET6_ADDRSTRLEN];
-	uint32_t word[4];
-
-	for (int i = 0; i < 4; i++)
-		word[i] = htonl(a->word[i]);
-	return memory_printf(m, "%s",
-			     inet_ntop(a->six ? AF_INET6 : AF_INET, a->six ? word : word + 3, text, sizeof text));
-}
-
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-/* Starts it with its descriptors, under its own policy. */
-static bool start_resolver(struct memory *m, const struct names_prepared *p, const struct sockets *s, int record,
-			   int socket, struct names *n, struct refusal *r)
-{
-	const int fd[] = { record, socket, s->fd[0], s->fd[1], s->fd[2], s->fd[3] };
-	char **argv = MEMORY_ARRAY(m, 8 + CAVE_RESOLVERS, char *);
-	struct cave_spawn spawn = {
-		.size = sizeof spawn, .argv = argv, .standard = { -1, -1, -1 }, .flags = CAVE_SPAWN_UNGUARDED
-	};
-	struct cave_error error;
-	int keep[sizeof fd / sizeof *fd];
-
-	argv[0] = (char *)p->program;
-	for (size_t i = 0; i < sizeof fd / sizeof *fd; i++) {
-		argv[1 + i] = memory_printf(m, "%d", fd[i]);
-		if (fd[i] >= 0)
-			keep[spawn.nkeep++] = fd[i];
-	}
-	for (size_t i = 0; i < p->nservers; i++)
-		argv[7 + i] = (char *)server_text(m, &p->server[i]);
-	qsort(keep, spawn.nkeep, sizeof *keep, by_number);
-	spawn.keep = keep;
-	return !api_spawn(p->prepared, &spawn, true, &n->resolver, &error) || copy_error(r, &error);
-}
-
-/* Until it answers questions; what /etc/hosts says of granted names stands in the map by then. */
-static bool await_ready(struct names *n, struct refusal *r)
-{
-	struct pollfd p = { .fd = n->socket, .events = POLLIN };
-	uint64_t end = now_ns() + (uint64_t)READY_MS * 1000000u;
-	bool ready = false;
-
-	while (!ready) {
-		uint64_t now = now_ns();
-		int got = now < end ? poll(&p, 1, (int)((end - now) / 1000000u) + 1) : 0;
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return fails(r, got ? errno : ETIMEDOUT, "cave-resolve does not begin");
-		if (!serve(n, &ready))
-			return fails(r, ECONNRESET, "cave-resolve has ended at once");
-	}
+	if (!maps_open(kept->record.id[CAVE_HOOK_CONNECT4], name, map, 2))
+		return fails(r, errno, "the maps of the policy's programs");
+	n->map_run = map[0];
+	n->map_live = map[1];
 	return true;
 }
 
-static bool open_maps(const struct kept *kept, struct names *n, struct refusal *r)
+static bool open_pipe(struct names *n, struct refusal *r)
 {
-	uint32_t program = kept->record.id[CAVE_HOOK_CONNECT4];
+	int pair[2];
 
-	n->map_run = map_open(program, CAVE_NAMES_RUN_MAP);
-	n->map_live = n->map_run < 0 ? -1 : map_open(program, CAVE_NAMES_LIVE_MAP);
-	return n->map_live >= 0 || fails(r, errno, "the maps of the policy's programs");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return fails(r, errno, "socketpair");
+	n->socket = pair[0];
+	n->theirs = pair[1];
+	return true;
 }
 
-static bool begin(struct memory *m, const struct names_prepared *p, const struct artefact *a, struct names *n,
-		  const struct sockets *s, struct refusal *r)
+static bool begin(struct names *n, const struct kept *kept, bool waiting, struct refusal *r)
 {
-	struct cave_names_run value = { s->port4, s->port6 };
-	int pair[2], record = record_copy(a), error;
-	bool ok;
+	struct cave_names_run at;
+	int error;
 
-	if (record < 0)
-		return fails(r, errno, "memfd_create");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		ok = fails(r, errno, "socketpair");
-		close(record);
-		return ok;
-	}
-	n->socket = pair[0];
-	ok = start_resolver(m, p, s, record, pair[1], n, r);
-	close(pair[1]);
-	close(record);
-	if (!ok || !await_ready(n, r))
+	if (!open_maps(kept, n, r) || !open_pipe(n, r) || !open_sockets(n, &at, r))
 		return false;
-	error = map_set(n->map_run, &n->run, &value);
+	sweep(n, kept);
+	names_hosts("/etc/hosts", &n->judge.hosts, admit_host, n);
+	n->judge.ready = true;
+	error = map_set(n->map_run, &n->run, &at);
 	if (error)
 		return fails(r, error, "the map of runs");
-	error = pthread_create(&n->keeper, NULL, keep, n);
+	error = waiting ? 0 : start_keeper(n);
 	return !error || fails(r, error, "a thread");
 }
 
-bool names_start(struct memory *m, const struct names_prepared *p, const struct artefact *a,
-		 const struct operator_rules *rules, const struct kept *kept, int group, struct names *out,
-		 struct refusal *r)
+void names_init(struct names *n)
 {
-	struct sockets s;
-	struct stat st;
-	bool ok;
-
-	out->map_run = out->map_live = out->socket = -1;
-	pthread_mutex_init(&out->lock, NULL);
-	if (fstat(group, &st))
-		return fails(r, errno, "the run's control group");
-	out->run = st.st_ino;
-	if (!hosts_open(a->host_record, a->host_record_size, &out->judge.hosts))
-		return refuse(r, CAVE_FAILED, "the policy's record of host names is damaged");
-	out->judge.nat64 = rules->nat64;
-	out->judge.nnat64 = rules->nnat64;
-	if (!open_maps(kept, out, r) || !open_sockets(&s, r)) {
-		names_end(out);
-		return false;
-	}
-	sweep(out, kept);
-	ok = begin(m, p, a, out, &s, r);
-	/* Only the resolver has them: when it ends, whoever asks is told so at once. */
-	close_all(s.fd, SOCKETS);
-	out->started = ok;
-	if (!ok)
-		names_end(out);
-	return ok;
+	n->map_run = n->map_live = n->socket = n->theirs = -1;
+	for (int i = 0; i < NAMES_SOCKETS; i++)
+		n->lookups[i] = -1;
+	pthread_mutex_init(&n->lock, NULL);
 }
 
-void names_end(struct names *n)
+bool names_start(struct names_prepared *p, const struct artefact *a, const struct operator_rules *rules,
+		 const struct kept *kept, int group, bool waiting, struct names *n, struct refusal *r)
 {
+	struct stat st;
+
+	if (fstat(group, &st))
+		return fails(r, errno, "the run's control group");
+	n->run = st.st_ino;
+	n->prepared = p;
+	n->artefact = a;
+	n->judge.nat64 = rules->nat64;
+	n->judge.nnat64 = rules->nnat64;
+	if (!hosts_open(a->host_record, a->host_record_size, &n->judge.hosts))
+		return refuse(r, CAVE_FAILED, "the policy's record of host names is damaged");
+	return begin(n, kept, waiting, r);
+}
+
+void names_poll(const struct names *n, struct pollfd p[NAMES_SOCKETS])
+{
+	for (int i = 0; i < NAMES_SOCKETS; i++)
+		p[i] = (struct pollfd){ .fd = n && !n->kept ? n->lookups[i] : -1, .events = POLLIN };
+}
+
+void names_heard(struct names *n, struct pollfd p[NAMES_SOCKETS])
+{
+	bool heard = false;
+	int error;
+
+	for (int i = 0; i < NAMES_SOCKETS; i++)
+		heard |= p[i].fd >= 0 && p[i].revents;
+	if (!heard)
+		return;
+	error = start_keeper(n);
+	if (error) {
+		map_delete(n->map_run, &n->run);
+		close_all(n->lookups, NAMES_SOCKETS);
+		n->lost = true;
+		fails(&n->why, error, "a thread");
+	}
+	for (int i = 0; i < NAMES_SOCKETS; i++)
+		p[i].fd = -1;
+}
+
+bool names_end(struct names *n, struct refusal *r)
+{
+	atomic_store(&n->ending, true);
 	if (n->socket >= 0)
 		shutdown(n->socket, SHUT_RDWR);
-	if (n->started)
+	if (n->kept)
 		pthread_join(n->keeper, NULL);
 	if (n->resolver)
 		cave_tool_free(n->resolver, NULL);
@@ -468,10 +455,13 @@ void names_end(struct names *n)
 		map_delete(n->map_live, &n->key[i]);
 	if (n->map_run >= 0)
 		map_delete(n->map_run, &n->run);
-	close_all((int[]){ n->socket, n->map_run, n->map_live }, 3);
+	close_all(n->lookups, NAMES_SOCKETS);
+	close_all((int[]){ n->socket, n->theirs, n->map_run, n->map_live }, 4);
 	pthread_mutex_destroy(&n->lock);
-	n->started = false;
-	n->resolver = NULL;
-	n->nkeys = 0;
-	n->socket = n->map_run = n->map_live = -1;
+	names_judge_end(&n->judge);
+	free(n->key);
+	free(n->refused);
+	if (n->lost && r)
+		*r = n->why;
+	return !n->lost;
 }

@@ -6,25 +6,18 @@
 #ifndef CAVE_RUNTIME_NAMES_H
 #define CAVE_RUNTIME_NAMES_H
 
+#include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "bpf/artefact.h"
 #include "cave.h"
 #include "cave/names.h"
 #include "runtime/kept.h"
-#include "runtime/memory.h"
 #include "runtime/names_judge.h"
+#include "runtime/names_resolver.h"
 #include "runtime/operator.h"
 #include "runtime/report.h"
-
-/* What can be prepared once: the resolver's own policy. */
-struct names_prepared {
-	struct cave_policy *policy;
-	struct cave_prepared *prepared;
-	const char *program;
-	struct artefact_address server[CAVE_RESOLVERS]; /* the host's name servers */
-	size_t nservers;
-};
 
 /* Names that were asked for and refused, for a report; the first ones. */
 enum { NAMES_REFUSED_MAX = 64 };
@@ -36,37 +29,47 @@ struct names_refused {
 };
 
 struct names {
-	bool started;
+	bool kept; /* there is a keeper */
+	atomic_bool ending;
 	uint64_t run; /* the id of the run's control group */
-	int map_run, map_live, map_asked;
-	int socket; /* to the resolver */
-	pthread_t keeper; /* puts addresses where the programs look, until the socket ends */
+	int map_run, map_live;
+	int lookups[NAMES_SOCKETS]; /* where the tool's questions arrive, until the resolver has them */
+	int socket, theirs; /* to the resolver; its end */
+	struct names_prepared *prepared;
+	const struct artefact *artefact;
+	/* Starts the resolver when the tool first asks for a name, and puts addresses where the programs look. */
+	pthread_t keeper;
 	struct cave_tool *resolver;
+	bool lost; /* there was none when there should have been: */
+	struct refusal why;
 	struct names_judge judge; /* of what the resolver says */
-	struct cave_names_key key[CAVE_RESOLVE_PER_RUN]; /* what it has put there */
+	struct cave_names_key *key; /* what it has put there, CAVE_RESOLVE_PER_RUN at most; NULL: nothing yet */
 	size_t nkeys;
 	pthread_mutex_t lock; /* of what follows */
-	struct names_refused refused[NAMES_REFUSED_MAX];
+	struct names_refused *refused; /* NULL: none */
 	size_t nrefused;
 	uint64_t others; /* refused beyond those */
 };
 
-/*
- * Finds the resolver and its policy beside `helper` or where they are installed, and prepares its start.  `options` are
- * those of the tool.  Refuses with CAVE_NETWORK_UNAVAILABLE or CAVE_FAILED; names_unprepare() is right in any case.
- */
-bool names_prepare(struct memory *m, const struct cave_options *options, struct names_prepared *out, struct refusal *r);
-void names_unprepare(struct names_prepared *p);
+/* Before names_start(), so that names_end() is right in any case; *n is cleared. */
+void names_init(struct names *n);
 
 /*
- * Starts the resolver of the run in `group`, a control group beneath the kept one, and waits until it answers.  On
- * failure nothing of it is left.
+ * From now on the lookups of the run in `group`, a control group beneath the kept one, lead to its resolver, which is
+ * started by the first of them; what /etc/hosts says of granted names can be reached.  All that is given must last
+ * until names_end().  With `waiting` somebody polls what names_poll() says until then; else a thread does.
  */
-bool names_start(struct memory *m, const struct names_prepared *p, const struct artefact *a,
-		 const struct operator_rules *rules, const struct kept *kept, int group, struct names *out,
-		 struct refusal *r);
+bool names_start(struct names_prepared *p, const struct artefact *a, const struct operator_rules *rules,
+		 const struct kept *kept, int group, bool waiting, struct names *n, struct refusal *r);
 
-/* Ends the resolver and takes the run's addresses out; nothing if it was not started. */
-void names_end(struct names *n);
+/* What is to be polled, and then given to names_heard(): of no run, NULL, nothing.  A descriptor below 0 is none. */
+void names_poll(const struct names *n, struct pollfd p[NAMES_SOCKETS]);
+void names_heard(struct names *n, struct pollfd p[NAMES_SOCKETS]);
+
+/*
+ * Ends the resolver and takes the run's addresses out.  False, with *r set unless NULL, if lookups have failed because
+ * there was no resolver.
+ */
+bool names_end(struct names *n, struct refusal *r);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -128,6 +129,10 @@ static struct names_pair *pair_for(struct names_judge *j, uint64_t name, const u
 {
 	size_t of_name = 0, alive = 0;
 
+	if (!j->pair)
+		j->pair = calloc(CAVE_RESOLVE_PER_RUN, sizeof *j->pair);
+	if (!j->pair)
+		return NULL;
 	for (size_t i = 0; i < j->npairs; i++)
 		if (j->pair[i].name == name && j->pair[i].expiry > now &&
 		    !memcmp(j->pair[i].address, address, sizeof j->pair[i].address))
@@ -149,7 +154,7 @@ static struct names_pair *pair_for(struct names_judge *j, uint64_t name, const u
 
 static uint64_t expiry_of(uint32_t ttl, uint64_t now)
 {
-	if (ttl == CAVE_RESOLVE_FOREVER)
+	if (ttl == NAMES_FOREVER)
 		return UINT64_MAX;
 	ttl = ttl < CAVE_RESOLVE_TTL_LEAST ? CAVE_RESOLVE_TTL_LEAST : ttl;
 	ttl = ttl > CAVE_RESOLVE_TTL_MOST ? CAVE_RESOLVE_TTL_MOST : ttl;
@@ -177,7 +182,7 @@ int names_judge(struct names_judge *j, const char *name, const struct cave_resol
 	if (!mapped)
 		memcpy(address.word, a->word, sizeof address.word);
 	if (!names_plain(name) || hosts_denied(&j->hosts, name) || !hosts_match(&j->hosts, name, &at, &match) ||
-	    (a->ttl == CAVE_RESOLVE_FOREVER && j->ready))
+	    (a->ttl == NAMES_FOREVER && j->ready))
 		return EINVAL;
 	*out = (struct names_verdict){ .classes = classes_of(j, name, &address) };
 	if (!out->classes)
@@ -189,4 +194,10 @@ int names_judge(struct names_judge *j, const char *name, const struct cave_resol
 	pair->expiry = expiry > pair->expiry ? expiry : pair->expiry;
 	out->expiry = pair->expiry;
 	return 0;
+}
+
+void names_judge_end(struct names_judge *j)
+{
+	free(j->pair);
+	j->pair = NULL;
 }

@@ -12,6 +12,9 @@
 #include "bpf/nat64.h"
 #include "cave/resolve.h"
 
+/* As long as the run, instead of seconds: of what /etc/hosts says. */
+#define NAMES_FOREVER UINT32_MAX
+
 /* A name that has an address, until when.  Of the name there is a digest: two of one count as one name. */
 struct names_pair {
 	uint64_t name;
@@ -23,8 +26,8 @@ struct names_judge {
 	struct hosts hosts;
 	const struct nat64 *nat64; /* the operator's */
 	size_t nnat64;
-	bool ready; /* the resolver answers questions */
-	struct names_pair pair[CAVE_RESOLVE_PER_RUN];
+	bool ready; /* /etc/hosts has been read: what comes now is from a resolver */
+	struct names_pair *pair; /* CAVE_RESOLVE_PER_RUN of them; NULL: none yet */
 	size_t npairs;
 };
 
@@ -38,9 +41,10 @@ bool names_plain(const char *name);
 
 /*
  * Judges that a name has an address.  0, with *out set; or an errno: EINVAL if no sound resolver says so, ENOSPC if the
- * name, or the run, has as many as it may.
+ * name, or the run, has as many as it may.  names_judge_end() gives back the memory that this takes.
  */
 int names_judge(struct names_judge *j, const char *name, const struct cave_resolve_address *a, uint64_t now,
 		struct names_verdict *out);
+void names_judge_end(struct names_judge *j);
 
 #endif

@@ -19,7 +19,4 @@ enum admission {
  */
 enum admission live_admit(int supervisor, const char *name, struct answer *list, size_t *n);
 
-/* Admits what /etc/hosts says of granted names, from the text `hosts`.  False if the supervisor is gone. */
-bool live_admit_file(int supervisor, const struct hosts *granted, char *text);
-
 #endif

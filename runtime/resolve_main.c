@@ -24,7 +24,7 @@
 #include "runtime/resolve_forward.h"
 #include "runtime/resolve_live.h"
 
-enum { CLIENTS = 16, CLIENT_WAIT = 10000 /* milliseconds */, RECORD_MAX = 1 << 20, FILE_MAX = 1 << 18 };
+enum { CLIENTS = 16, CLIENT_WAIT = 10000 /* milliseconds */, RECORD_MAX = 1 << 20 };
 enum { UDP4, UDP6, TCP4, TCP6, SOCKETS };
 
 /* A connection of the tool's, and the question that is read from it. */
@@ -402,26 +402,9 @@ static bool read_descriptors(struct resolver *r, char **argv, int *record)
 	return fd[0] >= 0 && fd[1] >= 0;
 }
 
-static bool admit_hosts_file(struct resolver *r)
-{
-	int fd = open("/etc/hosts", O_RDONLY | O_CLOEXEC);
-	size_t size;
-	char *text;
-	bool ok;
-
-	if (fd < 0)
-		return true;
-	text = slurp(fd, FILE_MAX, &size);
-	close(fd);
-	ok = !text || live_admit_file(r->supervisor, &r->hosts, text);
-	free(text);
-	return ok;
-}
-
 int main(int argc, char **argv)
 {
 	static struct resolver r; /* too large for a stack */
-	struct cave_resolve_message ready = { .kind = CAVE_RESOLVE_READY };
 	int record;
 	size_t size;
 	char *data;
@@ -437,8 +420,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < CLIENTS; i++)
 		r.client[i].fd = -1;
 	signal(SIGPIPE, SIG_IGN);
-	if (!admit_hosts_file(&r) || send(r.supervisor, &ready, cave_resolve_size(0), MSG_NOSIGNAL) < 0)
-		return fault("nobody keeps the addresses");
 	loop(&r);
 	return 0;
 }

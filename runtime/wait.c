@@ -177,17 +177,21 @@ static bool take_signal(const struct cave_tool *tool, int fd)
 
 int wait_for(struct cave_tool *tool, int signals)
 {
-	struct pollfd p[] = { { .fd = signals, .events = POLLIN }, { .fd = tool->pump.event, .events = POLLIN },
-			      { .fd = tool->process.channel, .events = POLLIN } };
+	struct pollfd p[3 + NAMES_SOCKETS] = { { .fd = signals, .events = POLLIN },
+					       { .fd = tool->pump.event, .events = POLLIN },
+					       { .fd = tool->process.channel, .events = POLLIN } };
 	int stop;
+
+	names_poll(tool->names, p + 3);
 
 	for (;;) {
 		if (!tool->ended)
 			reap(tool);
 		if (tool_over(tool))
 			break;
-		if (poll(p, 3, tool_check(tool)) < 0)
+		if (poll(p, 3 + NAMES_SOCKETS, tool_check(tool)) < 0)
 			continue;
+		names_heard(tool->names, p + 3);
 		if (p[1].revents)
 			pump_heard(&tool->pump);
 		if (p[2].revents & POLLIN && (stop = contained_stopped(&tool->process)))

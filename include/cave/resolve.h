@@ -17,12 +17,8 @@ enum { CAVE_RESOLVE_PER_NAME = 64, CAVE_RESOLVE_PER_RUN = 1024 };
 /* A record's time to live is kept within these bounds; its address stays for the grace beyond it.  Seconds. */
 enum { CAVE_RESOLVE_TTL_LEAST = 10, CAVE_RESOLVE_TTL_MOST = 86400, CAVE_RESOLVE_GRACE = 20 };
 
-/* As long as the run: of what /etc/hosts says, before CAVE_RESOLVE_READY. */
-#define CAVE_RESOLVE_FOREVER UINT32_MAX
-
 enum cave_resolve_kind {
-	CAVE_RESOLVE_READY, /* questions are answered from now on; no answer is awaited */
-	CAVE_RESOLVE_ADMIT, /* the name has these addresses; the answer is a struct cave_resolve_answer */
+	CAVE_RESOLVE_ADMIT = 1, /* the name has these addresses; the answer is a struct cave_resolve_answer */
 	CAVE_RESOLVE_REFUSED, /* for the report: the tool asked for this name, which no rule grants; no answer */
 };
 

@@ -21,7 +21,6 @@ static int say(int supervisor, const void *message, size_t n, struct cave_resolv
 
 int main(int argc, char **argv)
 {
-	struct cave_resolve_message m = { .kind = CAVE_RESOLVE_READY };
 	int supervisor, udp;
 	struct pollfd p[2];
 
@@ -31,7 +30,6 @@ int main(int argc, char **argv)
 	udp = atoi(argv[3]);
 	p[0] = (struct pollfd){ udp, POLLIN, 0 };
 	p[1] = (struct pollfd){ supervisor, 0, 0 };
-	send(supervisor, &m, cave_resolve_size(0), MSG_NOSIGNAL);
 	while (poll(p, 2, -1) > 0 && !p[1].revents) {
 		struct cave_resolve_answer answer;
 		struct sockaddr_storage from;

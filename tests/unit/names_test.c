@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compiler/hosts.h"
+#include "runtime/names_hosts.h"
 #include "runtime/names_judge.h"
 #include "tests/unit/unit.h"
 
@@ -39,6 +40,7 @@ static void begin(void)
 
 	sources_init(&sources, &arena);
 	diags_init(&diags, &sources);
+	names_judge_end(&judge);
 	judge = (struct names_judge){ .ready = true };
 	check(hosts_resolve(&diags, &arena, &p, &set), "the rules are sound");
 	hosts_record(&set, &b);
@@ -198,9 +200,9 @@ static void test_lifetimes(void)
 	check(until == NOW + 30ull * SECOND, "ten seconds at least");
 	say("api.test", "8.8.4.4", UINT32_MAX - 1, NOW, &until);
 	check(until == NOW + 86420ull * SECOND, "a day at most");
-	check(say("api.test", "8.8.4.5", CAVE_RESOLVE_FOREVER, NOW, NULL) == EINVAL, "never for ever");
+	check(say("api.test", "8.8.4.5", NAMES_FOREVER, NOW, NULL) == EINVAL, "never for ever");
 	judge.ready = false;
-	check(say("api.test", "8.8.4.5", CAVE_RESOLVE_FOREVER, NOW, &until) < 0 && until == UINT64_MAX,
+	check(say("api.test", "8.8.4.5", NAMES_FOREVER, NOW, &until) < 0 && until == UINT64_MAX,
 	      "but for what /etc/hosts says at the start");
 }
 
@@ -240,6 +242,30 @@ static void test_bounds(void)
 	check(!say_number("z.wild.test", 0x08000000, 0, NOW + 81ull * SECOND), "until they are over");
 }
 
+/* --- /etc/hosts ----------------------------------------------------------------------------------- */
+
+static bool note(void *of, const char *name, const struct host_address *a)
+{
+	char *end = of;
+
+	sprintf(end + strlen(end), "%s %s%08x,", name, a->six ? "six " : "", a->word[a->six ? 0 : 3]);
+	return true;
+}
+
+static void test_hosts(void)
+{
+	char text[] = "10.9.9.9 api.test # a comment api.test\n10.9.9.8\tother.test\n1.1.1.1 x  API.Test.\r\n"
+		      "bad api.test\n 2600::1 db.test api.test.. a.wild.test\n#1.2.3.4 api.test\n1.2.3.4\n127.1 api.test\n"
+		      "1.1.1.2 wild.test bad.wild.test\n1.1.1.3 api.test";
+	char found[512] = "";
+
+	begin();
+	names_hosts_read(text, &judge.hosts, note, found);
+	check(strcmp(found, "api.test 0a090909,api.test 01010101,db.test six 26000000,a.wild.test six 26000000,"
+			    "api.test 01010103,") == 0,
+	      "of /etc/hosts granted names, as they are spelled in rules");
+}
+
 int main(void)
 {
 	test_names();
@@ -248,6 +274,8 @@ int main(void)
 	test_own();
 	test_lifetimes();
 	test_bounds();
+	test_hosts();
+	names_judge_end(&judge);
 	arena_free(&arena);
 	return unit_done();
 }
