@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any text through the whole pipeline, proof included.  What is accepted makes an artefact that the runtime's check takes,
- * and its canonical text is a profile of the same identity.
+ * Any text through the whole pipeline, proof included.  What is accepted makes an artefact that the runtime's check
+ * takes, and its canonical text is a profile of the same identity.
  */
 #include <stdint.h>
 #include <stdio.h>

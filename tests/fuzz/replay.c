@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay FOLDER [SECONDS]: gives every file of the folder to the target of a fuzzer, which may take so long for each, and
- * prints its name before, on standard error; at the end how many they were.
+ * replay FOLDER [SECONDS]: gives every file of the folder to the target of a fuzzer, which may take so long for each,
+ * and prints its name before, on standard error; at the end how many they were.
  */
 #include <dirent.h>
 #include <stdint.h>
