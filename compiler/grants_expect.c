@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "bpf/limits.h"
 #include "compiler/paths.h"
 
 static const struct span nowhere;
@@ -114,8 +115,36 @@ static void expect_variable(struct diags *d, const struct artefact *a, const str
 			   given ? "reaches the tool" : "does not reach the tool");
 }
 
+/* A limit of 0 is none. */
+static bool has_so_much(const struct artefact *a, const struct limit_expectation *x)
+{
+	uint64_t most = x->limit == CAVE_LIMITS ? a->max_children : a->limits.value[x->limit];
+
+	if (x->limit == CAVE_LIMITS)
+		return most >= x->value;
+	return !most || (x->value && most >= x->value);
+}
+
+static void expect_bound(struct diags *d, const struct artefact *a, const struct limit_expectation *x)
+{
+	const struct limit_row *row = x->limit == CAVE_LIMITS ? NULL : &limit_table[x->limit];
+	char text[LIMIT_TEXT];
+
+	if (has_so_much(a, x) == x->allow)
+		return;
+	if (row)
+		diag_error(d, CAVE_EXPECTATION_FAILED, x->at, "this expectation does not hold: the limit %s is %s",
+			   row->name, limit_text(row->kind, a->limits.value[x->limit], text));
+	else
+		diag_error(d, CAVE_EXPECTATION_FAILED, x->at,
+			   "this expectation does not hold: at most %u processes may be beside the tool",
+			   a->max_children);
+}
+
 void grants_expect(struct diags *d, const struct policy *p, const struct artefact *a)
 {
 	for (size_t i = 0; i < p->ngrants; i++)
 		(p->grant[i].right ? expect_file : expect_variable)(d, a, &p->grant[i]);
+	for (size_t i = 0; i < p->nbounds_expected; i++)
+		expect_bound(d, a, &p->bound_expected[i]);
 }

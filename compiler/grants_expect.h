@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* expect { … } about files and variables, judged by what was emitted. */
+/* expect { … } about files, variables and limits, judged by what was emitted. */
 #ifndef CAVE_COMPILER_GRANTS_EXPECT_H
 #define CAVE_COMPILER_GRANTS_EXPECT_H
 

@@ -111,6 +111,14 @@ struct grant_expectation {
 	struct span at;
 };
 
+/* What it says of a limit, or of the number of processes: so much can be had (allow), or cannot. */
+struct limit_expectation {
+	bool allow;
+	unsigned limit; /* enum cave_limit; CAVE_LIMITS: max-processes */
+	uint64_t value; /* of a limit, 0: without end */
+	struct span at;
+};
+
 struct policy {
 	const char *name;
 	struct span at;
@@ -156,6 +164,8 @@ struct policy {
 	size_t nconnects;
 	const struct grant_expectation *grant;
 	size_t ngrants;
+	const struct limit_expectation *bound_expected;
+	size_t nbounds_expected;
 	const struct host_expectation *lookup;
 	size_t nlookups;
 };

@@ -264,6 +264,8 @@ bool resolver_finish(struct resolver *r)
 	p->nconnects = r->nconnects;
 	p->grant = r->grant;
 	p->ngrants = r->ngrants;
+	p->bound_expected = r->bound;
+	p->nbounds_expected = r->nbounds;
 	p->lookup = r->lookup;
 	p->nlookups = r->nlookups;
 	p->base_files = !r->base_files.at.file || strcmp(r->base_files.value, "none") != 0;

@@ -71,6 +71,8 @@ struct resolver {
 	bool inner; /* this profile is a nested one */
 	struct grant_expectation *grant;
 	size_t ngrants, grant_cap;
+	struct limit_expectation *bound;
+	size_t nbounds, bound_cap;
 	const char **set; /* the built-in sets that were used */
 	size_t nsets, set_cap;
 	const char *in_set; /* the one whose statements are being resolved */
@@ -110,6 +112,13 @@ void resolve_limits(struct resolver *r, const struct node *statement);
 void resolve_children(struct resolver *r, const struct node *statement);
 void resolve_filter(struct resolver *r, const struct node *statement);
 void resolve_expect(struct resolver *r, const struct node *statement);
+
+/* The limit of that name, CAVE_LIMITS if there is none. */
+unsigned limit_named(const char *name);
+
+/* The value of a limit (0: none), or of max-processes.  False, with an error, if `n` is none. */
+bool limit_value(struct resolver *r, enum cave_limit limit, const struct node *n, uint64_t *out);
+bool processes_value(struct resolver *r, const struct node *n, uint64_t *out);
 
 /* Grants the paths of `operands` (N_WORD, N_STRING, N_OPTIONAL) with the rights in `flags`, CAVE_FILE_*. */
 void resolve_paths(struct resolver *r, const struct node *operands, unsigned flags);

@@ -42,11 +42,18 @@ static const struct {
 	{ "read", CAVE_FILE_READ }, { "write", CAVE_FILE_WRITE }, { "execute", CAVE_FILE_EXECUTE }, { "env", 0 },
 };
 
-/* `folder NAME` stands as two words here. */
+/* `folder NAME` stands as two words here, and `shm` for where it is. */
 static const struct node *path_operand(struct resolver *r, const struct node *n)
 {
 	struct node *folder;
 
+	if (is_word(n, "shm")) {
+		folder = arena_alloc(r->arena, sizeof *folder);
+		*folder = *n;
+		folder->kind = N_STRING;
+		folder->text = "/dev/shm";
+		return folder;
+	}
 	if (!is_word(n, "folder") || !n->next)
 		return n;
 	folder = arena_alloc(r->arena, sizeof *folder);
@@ -93,6 +100,30 @@ static bool expect_subject(struct resolver *r, const struct node *n)
 	return false;
 }
 
+static void add_bound(struct resolver *r, const struct node *n, unsigned limit, const struct node *value)
+{
+	struct limit_expectation x = { .allow = strcmp(n->text, "allow") == 0, .limit = limit, .at = n->at };
+
+	if (limit == CAVE_LIMITS ? processes_value(r, value, &x.value) : limit_value(r, limit, value, &x.value))
+		*ARENA_PUSH(r->arena, r->bound, r->nbounds, r->bound_cap) = x;
+}
+
+/* The name of a limit, or max-processes, and a value; false if the word is none of them. */
+static bool expect_bound(struct resolver *r, const struct node *n)
+{
+	unsigned limit = n->kids && n->kids->kind == N_WORD ? limit_named(n->kids->text) : CAVE_LIMITS;
+
+	if (limit == CAVE_LIMITS && !is_word(n->kids, "max-processes"))
+		return false;
+	if (r->policy->bare)
+		diag_error(r->diags, CAVE_SYNTAX, n->kids->at, "a bare filter limits nothing");
+	else if (!n->kids->next || n->kids->next->next)
+		diag_error(r->diags, CAVE_SYNTAX, n->kids->at, "one value stands here");
+	else
+		add_bound(r, n, limit, n->kids->next);
+	return true;
+}
+
 static void expect_host(struct resolver *r, const struct node *n)
 {
 	struct host_expectation x;
@@ -116,7 +147,7 @@ void resolve_expect(struct resolver *r, const struct node *statement)
 			expect_host(r, n);
 		else if (is_word(n->kids, "connect"))
 			expect_connect(r, n);
-		else if (!expect_subject(r, n))
+		else if (!expect_subject(r, n) && !expect_bound(r, n))
 			unsupported(r, n->kids->at, "this kind of expectation is");
 	}
 }

@@ -106,7 +106,7 @@ static void refuse_bounds(struct resolver *r, const struct limit_row *row, const
 			  limit_text(row->kind, row->multiple, step));
 }
 
-static bool read_value(struct resolver *r, enum cave_limit limit, const struct node *n, uint64_t *out)
+bool limit_value(struct resolver *r, enum cave_limit limit, const struct node *n, uint64_t *out)
 {
 	const struct limit_row *row = &limit_table[limit];
 	uint64_t value, factor, product = UINT64_MAX;
@@ -165,18 +165,25 @@ static void set_limit(struct resolver *r, enum cave_limit limit, uint64_t value,
 	*old = value;
 }
 
-static void resolve_limit(struct resolver *r, const struct node *n)
+unsigned limit_named(const char *name)
 {
 	unsigned limit = 0;
+
+	while (limit < CAVE_LIMITS && strcmp(limit_table[limit].name, name) != 0)
+		limit++;
+	return limit;
+}
+
+static void resolve_limit(struct resolver *r, const struct node *n)
+{
+	unsigned limit = limit_named(n->text);
 	uint64_t value;
 
-	while (limit < CAVE_LIMITS && strcmp(limit_table[limit].name, n->text) != 0)
-		limit++;
 	if (limit == CAVE_LIMITS)
 		unknown_limit(r, n);
 	else if (n->kids->next)
 		diag_error(r->diags, CAVE_SYNTAX, n->kids->next->at, "a limit has one value");
-	else if (read_value(r, limit, n->kids, &value))
+	else if (limit_value(r, limit, n->kids, &value))
 		set_limit(r, limit, value, n->kids->at);
 }
 
@@ -188,26 +195,32 @@ void resolve_limits(struct resolver *r, const struct node *statement)
 
 /* --- childProcess --------------------------------------------------------------------------------- */
 
+bool processes_value(struct resolver *r, const struct node *n, uint64_t *out)
+{
+	const char *end;
+	struct diag *e;
+
+	if (n->kind == N_WORD && read_number(n->text, out, &end) && !*end && *out <= CAVE_CHILDREN_MAX)
+		return true;
+	e = diag_error(r->diags, CAVE_VALUE, n->at, "'%s' is no number of processes", n->text);
+	diag_note(r->diags, e, nowhere,
+		  "from 0, which lets the tool replace itself by another program, to %d; the tool itself is not counted",
+		  CAVE_CHILDREN_MAX);
+	return false;
+}
+
 static void resolve_max(struct resolver *r, const struct node *n)
 {
 	const struct node *value = n->kids;
 	uint64_t max;
-	const char *end;
-	struct diag *e;
 
 	/* One fault is enough: it is not missing as well. */
 	if (!r->max_processes.at.file)
 		r->max_processes = (struct scalar){ value->at, value->text };
-	if (value->next) {
+	if (value->next)
 		diag_error(r->diags, CAVE_SYNTAX, value->next->at, "max-processes has one value");
-	} else if (value->kind != N_WORD || !read_number(value->text, &max, &end) || *end || max > CAVE_CHILDREN_MAX) {
-		e = diag_error(r->diags, CAVE_VALUE, value->at, "'%s' is no number of processes", value->text);
-		diag_note(r->diags, e, nowhere,
-			  "from 0, which lets the tool replace itself by another program, to %d; the tool itself is not counted",
-			  CAVE_CHILDREN_MAX);
-	} else {
+	else if (processes_value(r, value, &max))
 		scalar_set(r, &r->max_processes, "max-processes", value->text, value->at);
-	}
 }
 
 static void resolve_execute(struct resolver *r, const struct node *n)

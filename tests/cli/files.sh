@@ -201,12 +201,43 @@ both 'env { pass FOO; set BAR "x" }' 'deny env BAZ'
 both 'files { write tmp }' 'allow env TMPDIR'
 both 'files { write workspace }' 'deny env TMPDIR'
 both 'files { }' 'allow env PATH'
+both 'files { shm }' 'allow write shm'
+both 'files { }' 'deny read shm'
+both 'childProcess { max-processes 4; execute "/bin/sh" }' 'allow max-processes 4'
+both 'childProcess { max-processes 4; execute "/bin/sh" }' 'deny max-processes 5'
+both 'childProcess { max-processes 0; execute "/bin/sh" }' 'deny max-processes 1'
+both 'childProcess false' 'deny max-processes 1'
+both 'childProcess { max-processes 4; execute "/bin/sh" }' 'allow syscall fork'
+both 'limits { time 30s }' 'allow time 30s'
+both 'limits { time 30s }' 'deny time 31s'
+both 'limits { time 30s }' 'deny time none'
+both 'limits { time none }' 'allow time none'
+both 'files { }' 'allow time 1h' # the default
+both 'files { }' 'deny time 61min'
+both 'files { }' 'allow memory 1TiB'
+both 'files { }' 'allow memory none'
+both 'limits { memory 64MiB }' 'deny memory 65MiB'
+both 'limits { tasks 5 }' 'deny tasks 6'
+both 'limits { output 100B }' 'allow output 100B'
+both 'limits { open-files 20 }' 'deny open-files 21'
+both 'limits { file-size 1MiB; cpu-time 2s }' 'deny file-size 2MiB'
+both 'limits { file-size 1MiB; cpu-time 2s }' 'deny cpu-time 3s'
+fails 'limits { time 30s }' 'allow time 1min'
+says 'the limit time is 30s'
+fails 'childProcess { max-processes 4; execute "/bin/sh" }' 'allow max-processes 5'
+says 'at most 4 processes may be beside the tool'
+whole "2:18:$syntax" 'expect {   allow time }'
+whole "2:18:$syntax" 'expect {   allow time 1s 2s }'
+whole "2:23:cave_profile_value" 'expect {   allow time 30 }'
+whole "2:32:cave_profile_value" 'expect {   allow max-processes x }'
 whole "2:18:$syntax" 'expect {   allow read }'
 whole "2:18:$syntax" 'expect {   allow read "/a" "/b" }'
 whole "2:23:$unknown" 'expect {   allow read workspac }'
 whole "2:18:$syntax" 'expect {   allow env A B }'
 printf 'filter f { allow read }\nexpect { allow read "/a" }\n' >"$work/p.cave"
 judge "a bare filter grants no files" "2:16:$syntax"
+printf 'filter f { allow read }\nexpect { allow time 1s }\n' >"$work/p.cave"
+judge "a bare filter limits nothing" "2:16:$syntax"
 
 # --- a write grant that covers what binds the tool
 mkdir -p "$work/proj/rules/inc" "$work/proj/data"
