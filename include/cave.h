@@ -166,6 +166,12 @@ enum {
 	 * the kernel does not keep by itself.  Without this flag a thread that belongs to the prepared start keeps them.
 	 */
 	CAVE_SPAWN_UNGUARDED = 1u << 1,
+	/*
+	 * Where the policy limits memory or tasks by control groups of version 2, of which one with processes in it
+	 * hands no controller down: the calling process, and those of its children that are in its group, may be moved
+	 * to another one beneath it until cave_tool_free(), if no other process is in that group.  One tool at a time.
+	 */
+	CAVE_SPAWN_ASIDE = 1u << 2,
 };
 
 /*

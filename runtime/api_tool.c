@@ -112,7 +112,8 @@ static bool find_groups(struct cave_tool *t, struct refusal *r)
 
 	if (kept->group.fd >= 0 && !kept_verify(kept, r))
 		return false;
-	if (!groups_make(&t->memory, &t->run.plan->artefact, &kept->group, &t->groups, r))
+	if (!groups_make(&t->memory, &t->run.plan->artefact, &kept->group, t->spawn.flags & CAVE_SPAWN_ASIDE,
+			 &t->groups, r))
 		return false;
 	t->run.join = t->groups.procs;
 	t->run.njoin = GROUPS_OLD;

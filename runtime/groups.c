@@ -24,7 +24,7 @@ static const struct controller {
 
 void groups_init(struct groups *g)
 {
-	*g = (struct groups){ .own.fd = -1, .run.fd = -1, .cpu_stat = -1, .oom = -1 };
+	*g = (struct groups){ .own.fd = -1, .aside.fd = -1, .run.fd = -1, .cpu_stat = -1, .oom = -1 };
 	for (unsigned i = 0; i < GROUPS_OLD; i++)
 		g->old[i].fd = g->old_own[i].fd = g->procs[i] = -1;
 }
@@ -168,22 +168,108 @@ static bool lists(const struct cgroup *c, const char *file, const char *word)
 	return false;
 }
 
+/* Lets a group hand a controller down ('+'), or no longer ('-').  Returns an errno. */
+static int hand(const struct cgroup *c, const struct controller *k, char sign)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%c%s", sign, k->name);
+	return put(c, "cgroup.subtree_control", text);
+}
+
+/* Of a process, or -1. */
+static long parent_of(long pid)
+{
+	char path[32], text[512];
+	const struct cgroup proc = { .fd = AT_FDCWD };
+	const char *at;
+
+	snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+	at = strrchr(get(&proc, path, text, sizeof text), ')');
+	return at && at[1] == ' ' && at[2] && at[3] == ' ' ? strtol(at + 4, NULL, 10) : -1;
+}
+
+/*
+ * Moves the processes of a group, if all of them are this one and its children.  The errno of the first failure, EBUSY
+ * if others are in it: those that have been moved then stay so.
+ */
+static int move_ours(const struct cgroup *from, const struct cgroup *to)
+{
+	char text[4096], number[32], *end;
+	int error = 0;
+
+	get(from, "cgroup.procs", text, sizeof text);
+	for (const char *at = text; *at && !error; at = end + (*end == '\n')) {
+		long pid = strtol(at, &end, 10);
+
+		if (end == at || (pid != getpid() && parent_of(pid) != getpid()))
+			return EBUSY;
+		snprintf(number, sizeof number, "%ld", pid);
+		error = put(to, "cgroup.procs", number);
+	}
+	return error;
+}
+
+/* Returns an errno: EBUSY if others are in the caller's own group.  Undone by step_back(), after a failure too. */
+static int step_aside(struct memory *m, struct groups *g)
+{
+	int error = cgroup_new(m, g->own.fd, g->own.path, &g->aside);
+
+	return error ? error : move_ours(&g->own, &g->aside);
+}
+
+/* As it was before.  What cannot be moved back stays beneath, and is found empty by a later start. */
+static void step_back(struct groups *g)
+{
+	if (g->aside.fd < 0)
+		return;
+	for (unsigned i = 0; i < GROUPS_OLD; i++)
+		if (g->handed[i])
+			hand(&g->own, &controllers[i], '-');
+	move_ours(&g->aside, &g->own);
+	unlinkat(g->aside.parent, g->aside.name, AT_REMOVEDIR);
+	close(g->aside.fd);
+	g->aside.fd = -1;
+}
+
+static bool no_handing_down(const struct controller *k, const struct cgroup *c, int error, struct refusal *r)
+{
+	if (error == EBUSY)
+		return fails(r, k, error,
+			     "a group with processes in it cannot hand it down (start caverun alone in a group that is "
+			     "delegated, as with systemd-run --scope -p Delegate=yes):",
+			     c->path);
+	return fails(r, k, error, "it is not handed down by", c->path);
+}
+
 /* A controller is handed down by each group in turn; one that holds processes may not (cgroup-v2.rst). */
 static bool hand_down(const struct controller *k, const struct cgroup *c, struct refusal *r)
 {
-	char text[32];
-	int error;
+	int error = lists(c, "cgroup.subtree_control", k->name) ? 0 : hand(c, k, '+');
 
-	if (lists(c, "cgroup.subtree_control", k->name))
-		return true;
-	snprintf(text, sizeof text, "+%s", k->name);
-	error = put(c, "cgroup.subtree_control", text);
-	if (error == EBUSY)
-		return fails(r, k, 0,
-			     "a group with processes in it cannot hand it down (start caverun in a group whose parent "
-			     "has it in cgroup.subtree_control, and that has so itself):",
-			     c->path);
-	return !error || fails(r, k, error, "it is not handed down by", c->path);
+	return !error || no_handing_down(k, c, error, r);
+}
+
+/*
+ * The root may have processes, and hand down.  Of others the kernel lets some controllers (pids) be handed down all the
+ * same, and then no group beneath can be joined (cgroup-v2.rst, Threads).
+ */
+static bool must_be_empty(const struct groups *g)
+{
+	return exists(&g->own, "cgroup.type") && g->aside.fd < 0;
+}
+
+static bool own_hands_down(struct memory *m, struct groups *g, const struct controller *k, bool may_move,
+			   struct refusal *r)
+{
+	bool handed = lists(&g->own, "cgroup.subtree_control", k->name);
+	int error = !must_be_empty(g) ? 0 : may_move ? step_aside(m, g) : EBUSY;
+
+	if (!error && !handed) {
+		error = hand(&g->own, k, '+');
+		g->handed[k - controllers] = !error;
+	}
+	return !error || no_handing_down(k, &g->own, error, r);
 }
 
 static bool has_controllers(const struct artefact *a, const struct cgroup *own, bool in_new[GROUPS_OLD])
@@ -232,16 +318,17 @@ static bool make_run(struct memory *m, struct groups *g, const struct artefact *
 }
 
 /* Each group on the way from the caller's own to the run's. */
-static bool hand_all_down(struct groups *g, const struct controller *k, const struct cgroup *parent, struct refusal *r)
+static bool hand_all_down(struct memory *m, struct groups *g, const struct controller *k, const struct cgroup *parent,
+			  bool may_move, struct refusal *r)
 {
-	return hand_down(k, &g->own, r) && (parent == &g->own || hand_down(k, parent, r));
+	return own_hands_down(m, g, k, may_move, r) && (parent == &g->own || hand_down(k, parent, r));
 }
 
 static bool make_new(struct memory *m, struct groups *g, const struct artefact *a, const struct cgroup *parent,
-		     const bool in_new[GROUPS_OLD], struct refusal *r)
+		     const bool in_new[GROUPS_OLD], bool may_move, struct refusal *r)
 {
 	for (unsigned i = 0; i < GROUPS_OLD; i++)
-		if (in_new[i] && !hand_all_down(g, &controllers[i], parent, r))
+		if (in_new[i] && !hand_all_down(m, g, &controllers[i], parent, may_move, r))
 			return false;
 	if (!make_run(m, g, a, parent, r))
 		return false;
@@ -261,8 +348,8 @@ static bool open_oom(struct groups *g, bool in_new, struct refusal *r)
 	return g->oom >= 0 || fails(r, &controllers[0], errno, "it does not tell when it is reached in", c->path);
 }
 
-bool groups_make(struct memory *m, const struct artefact *a, const struct cgroup *parent, struct groups *g,
-		 struct refusal *r)
+bool groups_make(struct memory *m, const struct artefact *a, const struct cgroup *parent, bool may_move,
+		 struct groups *g, struct refusal *r)
 {
 	bool in_new[GROUPS_OLD];
 	const char *own = NULL;
@@ -272,7 +359,7 @@ bool groups_make(struct memory *m, const struct artefact *a, const struct cgroup
 	cgroup_find(m, NULL, &g->own, &own);
 	if (parent->fd < 0)
 		parent = &g->own;
-	if ((has_controllers(a, &g->own, in_new) || needs_run(a)) && !make_new(m, g, a, parent, in_new, r))
+	if ((has_controllers(a, &g->own, in_new) || needs_run(a)) && !make_new(m, g, a, parent, in_new, may_move, r))
 		return false;
 	for (unsigned i = 0; i < GROUPS_OLD; i++) {
 		uint64_t value = a->limits.value[controllers[i].limit];
@@ -320,6 +407,7 @@ bool groups_remove(struct groups *g, struct refusal *r)
 	}
 	close_one(&g->cpu_stat);
 	close_one(&g->oom);
+	step_back(g);
 	close_one(&g->own.fd);
 	return ok;
 }

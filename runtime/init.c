@@ -189,9 +189,11 @@ void init_run(void *of)
 
 	i->child->step = "what the first process of the namespace needs";
 	error = prepare(i);
-	if (error)
+	if (!error)
+		error = start_tool(i);
+	if (error && !i->child->error && !i->child->signal)
 		i->child->error = (int)-error;
-	if (error || start_tool(i))
+	if (error)
 		leave();
 	close_others(i);
 	/* Whoever announces a call waits for us, and has nothing else to do; an error only makes it slower. */

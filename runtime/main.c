@@ -77,7 +77,8 @@ static enum cave_code start(const struct options *o, struct cave_prepared *prepa
 	const struct cave_spawn spawn = {
 		.size = sizeof spawn, .argv = o->argv, .environment = environ, .standard = { 0, 1, 2 },
 		.keep = o->keep,      .nkeep = o->nkeep, .mask = mask,
-		.trace = o->trace ? &trace : NULL, .flags = CAVE_SPAWN_FROM_CALLER | CAVE_SPAWN_UNGUARDED,
+		.trace = o->trace ? &trace : NULL,
+		.flags = CAVE_SPAWN_FROM_CALLER | CAVE_SPAWN_UNGUARDED | CAVE_SPAWN_ASIDE,
 	};
 
 	return cave_spawn(prepared, &spawn, out, error);

@@ -75,9 +75,9 @@ static const struct mechanism mechanisms[] = {
 	{ "cgroup_kill", try_cgroup_kill, NEED_EGRESS, NETWORK, "Linux 5.14" },
 	{ "btf", try_btf, 0, "the verifier's log shows no lines of the profile", "CAP_BPF; CONFIG_DEBUG_INFO_BTF" },
 	{ "memory_controller", try_memory, NEED_MEMORY, "limits on memory are refused",
-	  "delegate the memory controller to the caller's group" },
-	{ "pids_controller", try_pids, NEED_CHILDREN | NEED_TASKS, "limits on processes are refused",
-	  "delegate the pids controller to the caller's group" },
+	  "start caverun alone in a group that is delegated (systemd-run --scope -p Delegate=yes)" },
+	{ "pids_controller", try_pids, NEED_TASKS, "limits on tasks are refused",
+	  "start caverun alone in a group that is delegated (systemd-run --scope -p Delegate=yes)" },
 };
 
 enum { MECHANISMS = sizeof mechanisms / sizeof *mechanisms, REPORT_MAX = 32768 };

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "runtime/check/trial.h"
+#include "runtime/groups.h"
 #include "runtime/memory.h"
-#include "runtime/mountinfo.h"
 
 static bool no_group(struct trial *t)
 {
@@ -66,100 +66,49 @@ void try_cgroup_kill(struct trial *t)
 
 /* --- controllers ---------------------------------------------------------------------------------- */
 
-/* True if `word` is one of the comma-separated words of `list`. */
-static bool lists(const char *list, size_t n, const char *word)
+/* The report says the errno by itself. */
+static void trial_refused(struct trial *t, struct refusal *r)
 {
-	size_t length = strlen(word);
+	char errno_text[128];
+	size_t n = (size_t)snprintf(errno_text, sizeof errno_text, ": %s (errno %d)", strerror(r->error), r->error);
+	size_t length = strlen(r->text);
 
-	for (const char *end = list + n; list < end; list += strcspn(list, ",:") + 1)
-		if (strcspn(list, ",:") == length && !memcmp(list, word, length))
-			return true;
-	return false;
+	if (length > n && !strcmp(r->text + length - n, errno_text))
+		r->text[length - n] = '\0';
+	trial_fail(t, r->error ? r->error : ENOENT, "%s", r->text);
 }
 
-/* The caller's own group in the version 1 hierarchy of a controller: "4:memory:/path". */
-static const char *own_group(struct memory *m, const char *controller)
-{
-	char *text, *line, *save, *path;
-
-	if (proc_read(m, "/proc/self/cgroup", &text))
-		return NULL;
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		line += strcspn(line, ":");
-		path = *line ? strchr(line + 1, ':') : NULL;
-		if (path && lists(line + 1, (size_t)(path - line - 1), controller))
-			return path + 1;
-	}
-	return NULL;
-}
-
-/* Makes a group beneath the caller's own there, sets one limit, and removes it. */
-static void limit_version1(struct trial *t, const char *at, const char *file, const char *value)
-{
-	char path[512];
-	int fd;
-
-	snprintf(path, sizeof path, "%s/cave-check-%d", at, (int)getpid());
-	if (mkdir(path, 0700)) {
-		trial_fail(t, errno, "making a group in %s", at);
-		return;
-	}
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || !put(fd, file, value))
-		trial_fail(t, errno, "writing %s in a group of %s", file, at);
-	else
-		trial_works(t, "version 1: %s was written in a new group of %s", file, at);
-	if (fd >= 0)
-		close(fd);
-	rmdir(path);
-}
-
-static void find_version1(struct trial *t, struct memory *m, const char *controller, const char *file,
-			  const char *value)
-{
-	const char *own = own_group(m, controller);
-	struct mounts mounts;
-
-	if (!own || mountinfo_read(m, &mounts)) {
-		trial_fail(t, ENOENT, "no hierarchy has the controller %s for a group of the caller's", controller);
-		return;
-	}
-	for (size_t i = 0; i < mounts.n; i++) {
-		const struct mount *mount = &mounts.mount[i];
-		size_t skip = strcmp(mount->root, "/") ? strlen(mount->root) : 0;
-
-		if (strcmp(mount->type, "cgroup") || !lists(mount->super, strlen(mount->super), controller) ||
-		    !path_within(own, mount->root))
-			continue;
-		limit_version1(t, memory_printf(m, "%s%s", mount->point, strcmp(own, "/") ? own + skip : ""),
-			       file, value);
-		return;
-	}
-	trial_fail(t, ENOENT, "the controller %s is mounted nowhere", controller);
-}
-
-static void try_controller(struct trial *t, const char *controller, const char *file, const char *file1,
-			   const char *value)
+/* What a start does for a limit, with the group that it makes for it. */
+static void try_limit(struct trial *t, enum cave_limit limit, uint64_t value)
 {
 	struct memory m = { .head = NULL };
+	struct artefact a = { .limits = { { 0 } } };
+	const struct cgroup none = { .parent = -1, .fd = -1 };
+	struct groups g;
+	struct refusal r;
+	bool ok;
 
-	if (t->host->group >= 0 && !faccessat(t->host->group, file, F_OK, 0)) {
-		if (put(t->host->group, file, value))
-			trial_works(t, "version 2: %s was written in the new group", file);
-		else
-			trial_fail(t, errno, "writing %s in %s", file, t->host->group_path);
-	} else {
-		find_version1(t, &m, controller, file1, value);
-	}
+	a.limits.value[limit] = value;
+	groups_init(&g);
+	ok = groups_make(&m, &a, &none, true, &g, &r);
+	if (ok && g.run.fd >= 0)
+		trial_works(t, "version 2: %s bounds what is in it%s", g.run.path,
+			    g.aside.fd >= 0 ? ", beside the one that caverun waits in" : "");
+	else if (ok)
+		trial_works(t, "version 1: %s bounds what is in it",
+			    g.old[g.old[0].fd < 0].path);
+	else
+		trial_refused(t, &r);
+	groups_remove(&g, NULL);
 	memory_free(&m);
 }
 
 void try_memory(struct trial *t)
 {
-	try_controller(t, "memory", "memory.max", "memory.limit_in_bytes", "1073741824");
+	try_limit(t, CAVE_LIMIT_MEMORY, 1u << 30);
 }
 
 void try_pids(struct trial *t)
 {
-	try_controller(t, "pids", "pids.max", "pids.max", "64");
+	try_limit(t, CAVE_LIMIT_TASKS, 64);
 }
