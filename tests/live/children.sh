@@ -33,6 +33,11 @@ under() {
 	shift
 	as "$bin/caverun" --workspace "$work/w" "$work/$name.bpf" -- "$@"
 }
+bounded() {
+	name=$1
+	shift
+	delegated "$bin/caverun" --workspace "$work/w" "$work/$name.bpf" -- "$@"
+}
 prints() {
 	test_label=$1 text=$2
 	shift 2
@@ -142,21 +147,19 @@ except OSError as e: print("ok", e.errno)'
 	expect_code "$kind: the time of all" 124 cave_sandbox_timeout under timed sh -c 'sleep 50 & sleep 50'
 	expect_code "$kind: the output of all" 124 cave_sandbox_output_limit under timed sh -c \
 		'while :; do echo x; done & while :; do echo y; done & wait'
-	if [ $kind = root ]; then
-		expect_code "the processor time of all" 124 cave_sandbox_timeout under counted sh -c \
-			'for i in 1 2 3; do sh -c "while :; do :; done" & done; wait'
-		prints "the tasks of all" "some" tasks "$python" -c 'import os, time
+	expect_code "$kind: the processor time of all" 124 cave_sandbox_timeout bounded counted sh -c \
+		'for i in 1 2 3; do sh -c "while :; do :; done" & done; wait'
+	expect_output "$kind: the tasks of all" "some" bounded tasks "$python" -c 'import os, time
 n = 0
 try:
     for _ in range(30):
         if not os.fork(): time.sleep(1); os._exit(0)
         n += 1
 except BlockingIOError: print("some" if n == 11 else n)'
-		expect_code "the memory of all" 124 "used more memory" under tasks "$python" -c 'import os, time
+	expect_code "$kind: the memory of all" 124 "used more memory" bounded tasks "$python" -c 'import os, time
 for _ in range(4):
     if not os.fork(): x = bytearray(40000000); time.sleep(5); os._exit(0)
 for _ in range(4): os.wait()'
-	fi
 
 	# --- the end
 	for how in exit crash timeout; do

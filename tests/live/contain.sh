@@ -425,8 +425,8 @@ END
 	victim=''
 }
 
-for user in root user bare; do
-	suite $user
+for user in $kinds; do
+	suite "$user"
 done
 
 # As root, kill(-1) is tried in a process namespace of its own, where it could end no more than a bystander.

@@ -52,12 +52,26 @@ limited size 'file-size 100001B'
 limited memory 'memory 40MiB'
 limited large 'memory 512MiB; tasks 60'
 limited tasks 'tasks 5'
+children='childProcess { max-processes 100; execute "/usr/bin/" }'
+limited bomb 'tasks 12; time 2s' "$children"
+limited bomb-large 'tasks 40; time 2s' "$children"
 ignores='import signal, time
 for s in (1, 2, 3, 15): signal.signal(s, signal.SIG_IGN)
 while True: time.sleep(9)'
 fill='import os
 f = os.memfd_create("x")
 for _ in range(100): os.write(f, b"x" * 1000000)'
+bomb='# a fork bomb of these tests
+import os
+while True:
+    try: os.fork()
+    except BlockingIOError: pass
+    os.write(1, b"%d\n" % sum(p.isdigit() for p in os.listdir("/proc")))'
+quiet_bomb='# a fork bomb of these tests
+import os, time
+while True:
+    try: os.fork()
+    except BlockingIOError: time.sleep(61)'
 spawn_threads='import threading, time
 n = 0
 try:
@@ -71,7 +85,7 @@ else: print("all", n)
 try: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60)); print("raised")
 except (ValueError, OSError): print("stays")'
 
-for kind in root user bare; do
+for kind in $kinds; do
 	ends "a sleeper" cave_sandbox_timeout time sleep 60
 	ends "a sleeper that ignores SIGTERM" cave_sandbox_timeout time "$python" -c "$ignores"
 	ends "a tool that stops itself, and wakes itself up" cave_sandbox_timeout time "$python" -c '
@@ -134,18 +148,35 @@ END
 expect_code "a grant that leads past the limit of output" 125 "it reaches terminals" "$caverun" "$work/tty.bpf" -- true
 
 # --- by control groups, of whichever version
-if run "$caverun" --workspace "$work/w" "$work/large.bpf" -- true; [ "$status" = 0 ]; then
-	kind=root
-	ends "a memory hog that uses a memfd" "used more memory than 40MiB" memory "$python" -c "$fill"
-	passes "the same with room" large "$python" -c "$fill"
-	ends "a hog of plain memory" "used more memory than 40MiB" memory "$python" -c 'x = bytearray(100000000)'
-	expect_output "threads" "refused after 4" under tasks "$python" -c "$spawn_threads"
-	expect_output "threads with room" "" under large "$python" -c "$spawn_threads"
-	kind=user
-	expect_code "memory that an ordinary user may not bound" 125 "the controller memory" under memory true
-	expect_code "tasks that an ordinary user may not bound" 125 "the controller pids" under tasks true
-else
-	skip "memory and tasks" "$(cat "$work/err")"
+bounded() {
+	name=$1
+	shift
+	delegated "$bin/caverun" --workspace "$work/w" "$work/$name.bpf" -- "$@"
+}
+fails_over() {
+	expect_name="$kind: $1"
+	shift
+	expect_code "$expect_name" 124 "used more memory than 40MiB [cave_sandbox_failed]" bounded memory "$@"
+}
+for kind in root user; do
+	fails_over "a memory hog that uses a memfd" "$python" -c "$fill"
+	fails_over "a hog of plain memory" "$python" -c 'x = bytearray(100000000)'
+	fails_over "one of mapped memory that is shared" "$python" -c 'import mmap
+m = mmap.mmap(-1, 100000000)
+for i in range(0, 100000000, 4096): m[i] = 1'
+	expect_status "$kind: the same with room" 0 bounded large "$python" -c "$fill"
+	expect_output "$kind: threads" "refused after 4" bounded tasks "$python" -c "$spawn_threads"
+	expect_output "$kind: threads with room" "" bounded large "$python" -c "$spawn_threads"
+	expect_status "$kind: a fork bomb ends at the time" 124 bounded bomb "$python" -c "$bomb"
+	expect "$kind: never more than the tasks that it has" "$(sort -n "$work/out" | tail -n 1)" = 12
+	expect "$kind: and none of it is left" -z "$(pgrep -f 'a fork bomb of these tests')"
+	expect_status "$kind: one with more" 124 bounded bomb-large "$python" -c "$bomb"
+	expect "$kind: has more" "$(sort -n "$work/out" | tail -n 1)" -gt 12
+done
+kind=user
+if ! under large true 2>/dev/null; then
+	expect_code "memory that nobody has delegated" 125 "the controller memory" under memory true
+	expect_code "tasks that nobody has delegated" 125 "the controller pids" under tasks true
 fi
 
 # --- on a terminal: nothing leads past the pipes
@@ -169,22 +200,35 @@ ways='echo PAST >&0; echo PAST >/dev/tty; echo PAST >/proc/self/fd/0; echo withi
 expect_output "a terminal is read, and written to only within the limit" "0 False True" \
 	"$python" "$work/terminal.py" "$caverun" --workspace "$work/w" "$work/roomy.bpf" -- sh -c "$ways"
 expect_output "where output is not limited it is the tool's" "0 True True" \
-	"$python" "$work/terminal.py" "$caverun" --workspace "$work/w" "$work/cpu.bpf" -- sh -c "$ways"
+	"$python" "$work/terminal.py" "$caverun" --workspace "$work/w" "$work/files.bpf" -- sh -c "$ways"
 
-# --- nothing is left: many at once (AT_ONCE=200 by hand), some of them killed
-for i in $(seq "${AT_ONCE:-40}"); do
-	kind=root
-	case $((i % 4)) in
-	0) under memory "$python" -c "$fill" ;;
-	1) under time sleep 61 ;;
+# --- many at once, each of which reaches its limit, or is killed: with its own status, and nothing is left
+of_each=${OF_EACH:-40}
+at_once=$((of_each * 5))
+kind=root
+for i in $(seq "$at_once"); do
+	case $((i % 5)) in
+	0) bounded memory "$python" -c "$fill" ;;
+	1) under time "$python" -c "$ignores" ;;
 	2) under output sh -c 'while :; do echo line; done' ;;
-	3) timeout -s KILL 0.2 "$caverun" --workspace "$work/w" "$work/large.bpf" -- sleep 61 ;;
-	esac >/dev/null 2>&1 &
+	3) bounded bomb "$python" -c "$quiet_bomb" ;;
+	4) timeout -s KILL 0.4 "$bin/caverun" --workspace "$work/w" "$work/roomy.bpf" -- sleep 61 ;;
+	esac >/dev/null 2>"$work/err.$i" &
 	jobs="${jobs:-} $!"
 done
-for pid in $jobs; do wait "$pid"; done
+i=0
+for pid in $jobs; do
+	i=$((i + 1)) status=0 wanted=124
+	wait "$pid" || status=$?
+	[ $((i % 5)) != 4 ] || wanted=137
+	[ "$status" = $wanted ] || echo "$i: $status $(cat "$work/err.$i")"
+done >"$work/wrong"
+coded() { cat "$work"/err.* | grep -c "$1"; }
+expect "of $at_once at once each reached its own limit" -z "$(head -n 3 "$work/wrong")"
+expect "each by its code" "$(coded '\[cave_sandbox_timeout\]$') $(coded '\[cave_sandbox_output_limit\]$') $(
+	coded 'more memory than 40MiB \[cave_sandbox_failed\]$')" = "$((of_each * 2)) $of_each $of_each"
 sleep 0.5 # what was killed dies
-run "$caverun" --workspace "$work/w" "$work/large.bpf" -- true # which sweeps
-expect "no process is left" -z "$(pgrep -f 'sleep 61')"
+run under time true # which sweeps
+expect "no process is left" -z "$(pgrep -f 'sleep 61|a fork bomb of these tests')"
 groups_left >"$work/after"
 expect "no control group is left" -z "$(comm -13 "$work/before" "$work/after")"
