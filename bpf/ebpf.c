@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An interpreter of the part of eBPF that the egress programs use.  Values carry their kind, as in the
- * verifier: a number, the context, a place in the stack, a map, or a place in a value of a map.
+ * verifier: a number, the context, a place in the stack, a map, a place in a value of a map, or one in the packet.
  */
 #include "bpf/vm.h"
 
@@ -16,7 +16,7 @@ enum { STACK_SIZE = 256, MAX_HELPER_SIZE = 64 };
 /* Eight bytes of `written`. */
 #define ALL_WRITTEN UINT64_C(0x0101010101010101)
 
-enum kind { UNSET, NUMBER, CONTEXT, STACK, MAP, VALUE };
+enum kind { UNSET, NUMBER, CONTEXT, STACK, MAP, VALUE, PACKET, PACKET_END };
 
 /* What a register of the kind VALUE points into. */
 struct value {
@@ -28,13 +28,14 @@ struct value {
 struct machine {
 	/*
 	 * STACK: bytes below the frame pointer, as a negative number.  MAP: its number.  VALUE: bytes from
-	 * the beginning of the value.
+	 * the beginning of the value.  PACKET: bytes from its beginning.
 	 */
 	uint64_t value[MAX_BPF_REG];
 	uint8_t kind[MAX_BPF_REG];
 	uint8_t stack[STACK_SIZE];
 	uint8_t written[STACK_SIZE]; /* 1: the byte of the stack holds something; else 0 */
 	struct value of[MAX_BPF_REG];
+	uint64_t shown; /* so many bytes of the packet have been compared with its end; the verifier lets no more be read */
 };
 
 /* --- memory --------------------------------------------------------------- */
@@ -130,7 +131,8 @@ static inline uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsi
 {
 	const int64_t offset = (int64_t)m->value[reg] + off;
 
-	if (offset & (size - 1))
+	/* Where the kernel wants aligned loads it takes packets to begin 2 bytes after a multiple of 4. */
+	if ((offset + (m->kind[reg] == PACKET ? 2 : 0)) & (size - 1))
 		return NULL;
 	switch (m->kind[reg]) {
 	case CONTEXT:
@@ -144,16 +146,37 @@ static inline uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsi
 		if (offset < 0 || offset + size > m->of[reg].size || (write && m->of[reg].read_only))
 			return NULL;
 		return m->of[reg].base + offset;
+	case PACKET:
+		if (offset < 0 || write || (uint64_t)offset + size > m->shown)
+			return NULL;
+		return (uint8_t *)(uintptr_t)in->packet + offset;
 	default:
 		return NULL;
 	}
 }
 
+/* Where a packet begins and ends is in its context; what is read there are pointers. */
+static inline bool load_packet_pointer(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
+{
+	const int64_t field = (int64_t)m->value[insn->src_reg] + insn->off;
+	const bool end = field == (int64_t)offsetof(struct __sk_buff, data_end);
+
+	if (m->kind[insn->src_reg] != CONTEXT || !in->packet || BPF_SIZE(insn->code) != BPF_W ||
+	    (!end && field != (int64_t)offsetof(struct __sk_buff, data)))
+		return false;
+	m->kind[insn->dst_reg] = end ? PACKET_END : PACKET;
+	m->value[insn->dst_reg] = 0;
+	return true;
+}
+
 static inline bool load(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
 {
 	unsigned size = size_of(insn->code);
-	const uint8_t *from = address(m, insn->src_reg, insn->off, size, false, in);
+	const uint8_t *from;
 
+	if (load_packet_pointer(m, insn, in))
+		return true;
+	from = address(m, insn->src_reg, insn->off, size, false, in);
 	if (!from)
 		return false;
 	m->value[insn->dst_reg] = read_memory(from, size);
@@ -334,10 +357,11 @@ static inline uint64_t compute(uint8_t code, uint64_t left, uint64_t right)
 	}
 }
 
-/* A pointer and a number: pointers into the stack and into values move; the context by its fields' offsets only. */
+/* A pointer and a number: pointers into the stack, values and packets move; the context by its fields' offsets only. */
 static bool move_pointer(struct machine *m, const struct bpf_insn *insn, uint64_t by)
 {
-	bool movable = m->kind[insn->dst_reg] == STACK || m->kind[insn->dst_reg] == VALUE;
+	bool movable = m->kind[insn->dst_reg] == STACK || m->kind[insn->dst_reg] == VALUE ||
+		       m->kind[insn->dst_reg] == PACKET;
 
 	if (!movable || (insn->code & ~BPF_X) != (BPF_ALU64 | BPF_ADD))
 		return false;
@@ -429,12 +453,27 @@ static inline bool compare(uint8_t op, uint64_t left, uint64_t right)
 	}
 }
 
+/* Whether a place in the packet is beyond its end: if it is not, what lies before it may be read from now on. */
+static bool compare_end(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in, bool *taken)
+{
+	const uint64_t at = m->value[insn->dst_reg];
+
+	if (insn->code != (BPF_JMP | BPF_JGT | BPF_X) || m->kind[insn->src_reg] != PACKET_END)
+		return false;
+	*taken = at > in->packet_size;
+	if (!*taken && at > m->shown)
+		m->shown = at;
+	return true;
+}
+
 /* Whether a conditional jump is taken; false if it compares what must not be. */
-static bool decide(const struct machine *m, const struct bpf_insn *insn, bool *taken)
+static bool decide(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in, bool *taken)
 {
 	uint64_t left = m->value[insn->dst_reg], right = (uint64_t)(int64_t)insn->imm;
 	bool pointer = m->kind[insn->dst_reg] == VALUE;
 
+	if (m->kind[insn->dst_reg] == PACKET)
+		return compare_end(m, insn, in, taken);
 	if (BPF_SRC(insn->code) == BPF_X) {
 		if (m->kind[insn->src_reg] != NUMBER)
 			return false;
@@ -485,6 +524,7 @@ static void reset(struct machine *m)
 {
 	memset(m->kind, UNSET, sizeof m->kind);
 	memset(m->written, 0, sizeof m->written);
+	m->shown = 0;
 	m->kind[BPF_REG_1] = CONTEXT;
 	m->value[BPF_REG_1] = 0;
 	m->kind[BPF_REG_10] = STACK;
@@ -545,7 +585,7 @@ static bool run_slowly(struct machine *m, const struct bpf_insn *i, const struct
 
 	*taken = false;
 	if ((class == BPF_JMP32 || class == BPF_JMP) && BPF_OP(i->code) != BPF_CALL)
-		return decide(m, i, taken);
+		return decide(m, i, in, taken);
 	return step(m, i, in);
 }
 

@@ -20,8 +20,8 @@ static void require_answer(struct hook_gen *g, uint32_t header)
 {
 	asm_label accepted = asm_new_label(&g->s);
 
-	load_bytes(g, header + TCP_FLAGS, EXTRA, 1);
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, EXTRA);
+	require_bytes(g, header + TCP_FLAGS + 1);
+	load_field(g, BPF_B, BPF_REG_1, header + TCP_FLAGS);
 	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, TCP_SYN | TCP_ACK);
 	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN | TCP_ACK, accepted);
 	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN, g->deny);
@@ -61,7 +61,7 @@ static void load_mapped_local(struct hook_gen *g)
 	asm_goto(&g->s, known);
 	asm_place(&g->s, unbound);
 	require_unspecified(g);
-	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
+	load_field_word(g, ADDR4, 12);
 	asm_place(&g->s, known);
 }
 
@@ -117,9 +117,8 @@ static void load_guest4(struct hook_gen *g)
 	asm_load(&g->s, BPF_W, ADDR4, CTX, SKB(remote_ip4));
 	asm_goto(&g->s, known);
 	asm_place(&g->s, answer);
-	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
-	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, HEADER + 22);
-	asm_host_order(&g->s, PORT, 16);
+	load_field_word(g, ADDR4, 16);
+	load_field_port(g, 22);
 	asm_place(&g->s, known);
 	asm_host_order(&g->s, ADDR4, 32);
 }
@@ -134,10 +133,9 @@ static void load_guest6(struct hook_gen *g)
 	load_words(g, SKB(remote_ip6));
 	asm_goto(&g->s, known);
 	asm_place(&g->s, answer);
-	for (int w = 0; w < 4; w++)
-		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(REST + 4 * w));
-	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, REST + 18);
-	asm_host_order(&g->s, PORT, 16);
+	require_bytes(g, HEADER6_SIZE);
+	load_field_words(g, 24);
+	load_field_port(g, 42);
 	asm_place(&g->s, known);
 	for (int w = 0; w < 4; w++)
 		asm_host_order(&g->s, addr6_reg[w], 32);
@@ -152,8 +150,7 @@ static void judge_guest(struct hook_gen *g)
 		return;
 	emit_port_blocks(g, &g->local);
 	asm_place(&g->s, g->local.yes);
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
-	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
+	split_versions(g, six);
 	load_guest4(g);
 	asm_goto(&g->s, g->settle[NET_V4]);
 	asm_place(&g->s, six);
@@ -180,8 +177,7 @@ void judge_accepted(struct hook_gen *g)
 		return;
 	}
 	jump_if(g, BPF_JNE, PROTO, IPPROTO_TCP, datagram);
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
-	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
+	split_versions(g, six);
 	accepted4(g);
 	asm_place(&g->s, six);
 	accepted6(g);

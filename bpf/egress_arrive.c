@@ -7,18 +7,15 @@
 /* The endpoint that a packet is addressed to, judged as one's own. */
 static void judge_own_endpoint(struct hook_gen *g, uint32_t header, uint32_t protocol)
 {
-	load_bytes(g, header + 2, EXTRA, 2);
-	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
-	asm_host_order(&g->s, PORT, 16);
+	require_bytes(g, header + 4);
+	load_field_port(g, header + 2);
 	if (header == 20) {
-		asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
+		load_field_word(g, ADDR4, 16);
 		asm_set(&g->s, PROTO, protocol);
 		judge4(g, &g->local);
 		return;
 	}
-	load_bytes(g, 24, REST, 16);
-	for (int w = 0; w < 4; w++)
-		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(REST + 4 * w));
+	load_field_words(g, 24);
 	asm_set(&g->s, PROTO, protocol);
 	judge6(g, &g->local);
 }
@@ -31,8 +28,8 @@ static void judge_syn(struct hook_gen *g, uint32_t header)
 {
 	asm_label syn = grants(&g->local, NET_TCP) ? asm_new_label(&g->s) : g->deny;
 
-	load_bytes(g, header + TCP_FLAGS, EXTRA, 1);
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, EXTRA);
+	require_bytes(g, header + TCP_FLAGS + 1);
+	load_field(g, BPF_B, BPF_REG_1, header + TCP_FLAGS);
 	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, TCP_SYN | TCP_ACK);
 	jump_if(g, BPF_JEQ, BPF_REG_1, TCP_SYN, syn);
 	asm_goto(&g->s, g->allow);
@@ -40,6 +37,12 @@ static void judge_syn(struct hook_gen *g, uint32_t header)
 		return;
 	asm_place(&g->s, syn);
 	judge_own_endpoint(g, header, IPPROTO_TCP);
+}
+
+static void set_visitor(struct hook_gen *g, int32_t is)
+{
+	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = BPF_REG_10, .off = VISITOR,
+					   .imm = is });
 }
 
 /* Whoever comes in at a granted endpoint, unless it is denied. */
@@ -50,37 +53,31 @@ static void judge_visitor(struct hook_gen *g)
 	emit_port_blocks(g, &g->local);
 	asm_place(&g->s, g->local.yes);
 	if (takes_guests(g))
-		asm_set(&g->s, VISITOR, 1);
+		set_visitor(g, 1);
 	if (!denies(g)) {
 		asm_goto(&g->s, g->settled);
 		return;
 	}
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
-	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
-	load_bytes(g, 20, EXTRA, 2);
-	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
-	asm_host_order(&g->s, PORT, 16);
-	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
+	split_versions(g, six);
+	load_field_port(g, 20);
+	load_field_word(g, ADDR4, 12);
 	asm_host_order(&g->s, ADDR4, 32);
-	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
+	load_field(g, BPF_B, PROTO, 9);
 	asm_goto(&g->s, g->settle[NET_V4]);
 	asm_place(&g->s, six);
-	load_bytes(g, 40, EXTRA, 2);
-	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
-	asm_host_order(&g->s, PORT, 16);
-	for (int w = 0; w < 4; w++) {
-		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 8 + 4 * w));
+	require_bytes(g, HEADER6_SIZE);
+	load_field_port(g, 40);
+	load_field_words(g, 8);
+	for (int w = 0; w < 4; w++)
 		asm_host_order(&g->s, addr6_reg[w], 32);
-	}
-	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 6);
+	load_field(g, BPF_B, PROTO, 6);
 	asm_goto(&g->s, g->settle[NET_V6]);
 }
 
 static void load_source_port(struct hook_gen *g, uint32_t header)
 {
-	load_bytes(g, header, EXTRA, 2);
-	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, EXTRA);
-	asm_host_order(&g->s, PORT, 16);
+	require_bytes(g, header + 2);
+	load_field_port(g, header);
 	asm_set(&g->s, PROTO, IPPROTO_UDP);
 }
 
@@ -105,8 +102,7 @@ static void judge_strange_datagram(struct hook_gen *g)
 	asm_label six = asm_new_label(&g->s);
 
 	place_strangers(g);
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
-	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
+	split_versions(g, six);
 	judge_own_endpoint(g, 20, IPPROTO_UDP);
 	asm_place(&g->s, six);
 	judge_own_endpoint(g, 40, IPPROTO_UDP);
@@ -125,23 +121,22 @@ void gen_ingress(struct hook_gen *g)
 		take_strangers(g);
 	g->local.yes = asked ? asm_new_label(&g->s) : g->settled;
 	if (takes_guests(g))
-		asm_set(&g->s, VISITOR, 0);
+		set_visitor(g, 0);
 	load_header(g, six);
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 9);
+	load_field(g, BPF_B, BPF_REG_1, 9);
 	split_protocols(g, 20);
 	load_source_port(g, 20);
-	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 12);
+	load_field_word(g, ADDR4, 12);
 	g->proto[NET_TCP] = false;
 	note_peer4(g);
 	judge4(g, &g->peer);
 	g->proto[NET_TCP] = true;
 	asm_place(&g->s, six);
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 6);
+	load_field(g, BPF_B, BPF_REG_1, 6);
 	split_protocols(g, 40);
 	load_source_port(g, 40);
 	g->proto[NET_TCP] = false;
-	for (int w = 0; w < 4; w++)
-		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(HEADER + 8 + 4 * w));
+	load_field_words(g, 8);
 	note_peer6(g);
 	judge6(g, &g->peer);
 	g->proto[NET_TCP] = true;

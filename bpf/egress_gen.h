@@ -7,7 +7,7 @@
  * egress_count.c counts what is refused.
  *
  * Registers: R6 the context, R7 the port, R8 an IPv4 address, R2-R5 an IPv6 address, R0 the
- * protocol; all numbers in host order once judged.  The artefact is for little-endian machines, so
+ * protocol, R9 the packet; all numbers in host order once judged.  The artefact is for little-endian machines, so
  * network-order constants are written as such a machine loads them.
  */
 #ifndef CAVE_BPF_EGRESS_GEN_H
@@ -26,12 +26,10 @@ enum {
 	PORT = BPF_REG_7,
 	ADDR4 = BPF_REG_8,
 	PROTO = BPF_REG_0,
-	VISITOR = BPF_REG_9, /* not 0: the packet comes to an endpoint of a `listen`, where it does not say so itself */
-	HEADER_SIZE = 24, /* up to the end of the IPv6 source; less than any TCP or UDP packet */
-	HEADER = -HEADER_SIZE, /* its place in the stack */
-	EXTRA = -32, /* two bytes beyond the network header */
-	REST_SIZE = 20, /* what follows of IPv6: the destination, and the ports */
-	REST = EXTRA - REST_SIZE,
+	PACKET = BPF_REG_9, /* from the network header on */
+	HEADER_SIZE = 24, /* of IPv4, with both ports; less than any TCP or UDP packet */
+	HEADER6_SIZE = 44, /* the same of IPv6 */
+	VISITOR = -8, /* on the stack; not 0: the packet comes to an endpoint of a `listen` */
 	TCP_FLAGS = 13, /* offset in the TCP header */
 	TCP_SYN = 0x02,
 	TCP_ACK = 0x10,
@@ -209,13 +207,23 @@ void gen_ingress(struct hook_gen *g);
 
 /* --- packets -------------------------------------------------------------- */
 
-/* bpf_skb_load_bytes(ctx, offset, stack + to, size); a packet that is shorter is refused. */
-void load_bytes(struct hook_gen *g, uint32_t offset, int16_t to, uint32_t size);
+/* A packet of which fewer bytes are there is refused; R1 and R2 are lost. */
+void require_bytes(struct hook_gen *g, uint32_t size);
 
 /*
- * Loads the network header.  IPv4 goes on below, IPv6 at `six`; anything else, IPv4 with options
- * (source routes) and IPv4 fragments are refused.
+ * A field of the packet, in network order, of which as many bytes are known to be there.  Where the kernel wants
+ * aligned loads it takes packets to begin 2 bytes after a multiple of 4 (check_pkt_ptr_alignment,
+ * kernel/bpf/verifier.c): 4 bytes are loaded in two halves, by way of R1 or, into R1, of R2.
  */
+void load_field(struct hook_gen *g, uint8_t size, uint8_t reg, uint32_t offset);
+void load_field_word(struct hook_gen *g, uint8_t reg, uint32_t offset);
+void load_field_words(struct hook_gen *g, uint32_t offset); /* R2 to R5 */
+void load_field_port(struct hook_gen *g, uint32_t offset); /* PORT, in host order */
+
+/* Of packets that have been looked at: IPv4 goes on below, IPv6 at `six`. */
+void split_versions(struct hook_gen *g, asm_label six);
+
+/* PACKET, with the network header.  IPv4 goes on below, IPv6 at `six`; what is neither is refused. */
 void load_header(struct hook_gen *g, asm_label six);
 
 /*

@@ -19,7 +19,7 @@ struct guest {
 };
 
 enum {
-	KEY = -96 + 8, /* below REST */
+	KEY = -96 + 8,
 	VALUE = -96,
 	GUESTS_MAX = 4096,
 };
@@ -98,7 +98,8 @@ void answer_guest(struct hook_gen *g)
 
 void admit_guest(struct hook_gen *g)
 {
-	jump_if(g, BPF_JEQ, VISITOR, 0, g->allow);
+	asm_load(&g->s, BPF_W, BPF_REG_1, BPF_REG_10, VISITOR);
+	jump_if(g, BPF_JEQ, BPF_REG_1, 0, g->allow);
 	jump_if(g, BPF_JNE, PROTO, IPPROTO_UDP, g->allow);
 	look_up(g);
 	asm_jump(&g->s, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, g->allow);

@@ -7,42 +7,76 @@
 #include <sys/socket.h>
 
 #define LOOPBACK_DEVICE 1 /* LOOPBACK_IFINDEX, include/net/flow.h */
+#define RAW_LAST_HALF6 0x0100u /* of ::1 */
 #define RAW_FRAGMENT 0xff3fu /* IPv4 more-fragments and fragment offset */
 
 /* --- headers -------------------------------------------------------------- */
 
-/* bpf_skb_load_bytes(ctx, offset, stack + to, size); a packet that is shorter is refused. */
-void load_bytes(struct hook_gen *g, uint32_t offset, int16_t to, uint32_t size)
+void require_bytes(struct hook_gen *g, uint32_t size)
 {
-	asm_move(&g->s, BPF_REG_1, CTX);
-	asm_set(&g->s, BPF_REG_2, offset);
-	asm_move(&g->s, BPF_REG_3, BPF_REG_10);
-	asm_alu(&g->s, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_3, (uint32_t)to);
-	asm_set(&g->s, BPF_REG_4, size);
-	asm_emit(&g->s,
-		 (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_skb_load_bytes });
-	jump_if(g, BPF_JNE, BPF_REG_0, 0, g->deny);
+	asm_load(&g->s, BPF_W, BPF_REG_2, CTX, SKB(data_end));
+	asm_move(&g->s, BPF_REG_1, PACKET);
+	asm_alu(&g->s, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, size);
+	asm_jump_reg(&g->s, BPF_JMP | BPF_JGT | BPF_X, BPF_REG_1, BPF_REG_2, g->deny);
+}
+
+void load_field(struct hook_gen *g, uint8_t size, uint8_t reg, uint32_t offset)
+{
+	asm_load(&g->s, size, reg, PACKET, (int16_t)offset);
+}
+
+void load_field_port(struct hook_gen *g, uint32_t offset)
+{
+	load_field(g, BPF_H, PORT, offset);
+	asm_host_order(&g->s, PORT, 16);
+}
+
+void load_field_word(struct hook_gen *g, uint8_t reg, uint32_t offset)
+{
+	const uint8_t low = reg == BPF_REG_1 ? BPF_REG_2 : BPF_REG_1;
+
+	load_field(g, BPF_H, reg, offset);
+	asm_host_order(&g->s, reg, 16);
+	asm_alu(&g->s, BPF_ALU64 | BPF_LSH | BPF_K, reg, 16);
+	load_field(g, BPF_H, low, offset + 2);
+	asm_host_order(&g->s, low, 16);
+	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU64 | BPF_OR | BPF_X, .dst_reg = reg, .src_reg = low });
+	asm_host_order(&g->s, reg, 32);
+}
+
+void load_field_words(struct hook_gen *g, uint32_t offset)
+{
+	for (uint32_t w = 0; w < 4; w++)
+		load_field_word(g, addr6_reg[w], offset + 4 * w);
+}
+
+void split_versions(struct hook_gen *g, asm_label six)
+{
+	load_field(g, BPF_B, BPF_REG_1, 0);
+	jump_if(g, BPF_JNE, BPF_REG_1, 0x45, six);
 }
 
 /*
- * Loads the network header.  IPv4 goes on below, IPv6 at `six`; anything else, IPv4 with options
+ * PACKET, with the network header.  IPv4 goes on below, IPv6 at `six`; anything else, IPv4 with options
  * (source routes) and IPv4 fragments are refused.  The hook sees a datagram before it is cut and
  * after it is whole again (ip_finish_output, net/ipv4/ip_output.c; ip_local_deliver,
- * net/ipv4/ip_input.c).
+ * net/ipv4/ip_input.c).  What is read lies in the first piece of a packet: senders put all headers there, and
+ * receivers have brought those of IP and of UDP or TCP together before (pskb_may_pull).
  */
 void load_header(struct hook_gen *g, asm_label six)
 {
 	asm_label four = asm_new_label(&g->s);
 
 	asm_move(&g->s, CTX, BPF_REG_1);
-	load_bytes(g, 0, HEADER, HEADER_SIZE);
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER);
+	asm_load(&g->s, BPF_W, PACKET, CTX, SKB(data));
+	require_bytes(g, HEADER_SIZE);
+	load_field(g, BPF_B, BPF_REG_1, 0);
 	jump_if(g, BPF_JEQ, BPF_REG_1, 0x45, four);
 	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, 0xf0);
 	jump_if(g, BPF_JEQ, BPF_REG_1, 0x60, six);
 	asm_goto(&g->s, g->deny);
 	asm_place(&g->s, four);
-	asm_load(&g->s, BPF_H, BPF_REG_1, BPF_REG_10, HEADER + 6);
+	load_field(g, BPF_H, BPF_REG_1, 6);
 	asm_alu(&g->s, BPF_ALU | BPF_AND | BPF_K, BPF_REG_1, RAW_FRAGMENT);
 	jump_if(g, BPF_JNE, BPF_REG_1, 0, g->deny);
 }
@@ -179,7 +213,7 @@ static void split_mixed(struct hook_gen *g, asm_label own, asm_label peer)
 	if (!g->set->cell[NET_UDP][NET_V4].n && !g->peer.resolver)
 		return;
 	require_some_port(g, peer);
-	asm_load(&g->s, BPF_W, BPF_REG_1, BPF_REG_10, HEADER + 12);
+	load_field_word(g, BPF_REG_1, 12);
 	asm_jump_reg(&g->s, BPF_JMP32 | BPF_JEQ | BPF_X, ADDR4, BPF_REG_1, own);
 	asm_move(&g->s, BPF_REG_1, ADDR4);
 	split_some_address(g, own, peer);
@@ -223,9 +257,8 @@ static void egress4(struct hook_gen *g)
 	asm_label inet = asm_new_label(&g->s), peer = asm_new_label(&g->s), own = asm_new_label(&g->s);
 	bool tcp = uses(g, NET_TCP), udp = uses(g, NET_UDP);
 
-	asm_load(&g->s, BPF_W, ADDR4, BPF_REG_10, HEADER + 16);
-	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, HEADER + 22);
-	asm_host_order(&g->s, PORT, 16);
+	load_field_word(g, ADDR4, 16);
+	load_field_port(g, 22);
 	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
 	jump_if(g, BPF_JEQ, BPF_REG_1, AF_INET, inet);
 	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET6, g->deny);
@@ -249,14 +282,17 @@ static void egress4(struct hook_gen *g)
 	judge4(g, &g->peer);
 }
 
-static void refuse_mapped(struct hook_gen *g, int16_t at)
+/* An address of the packet; R1 is lost. */
+static void refuse_mapped(struct hook_gen *g, uint32_t at)
 {
 	asm_label native = asm_new_label(&g->s);
 
-	for (int w = 0; w < 4; w++)
-		asm_load(&g->s, BPF_W, addr6_reg[w], BPF_REG_10, (int16_t)(at + 4 * w));
-	require_mapped(g, native);
-	asm_goto(&g->s, g->deny);
+	for (uint32_t half = 0; half < 6; half++) {
+		load_field(g, BPF_H, BPF_REG_1, at + 2 * half);
+		if (half < 5)
+			jump_if(g, BPF_JNE, BPF_REG_1, 0, native);
+	}
+	jump_if(g, BPF_JEQ, BPF_REG_1, UINT16_MAX, g->deny);
 	asm_place(&g->s, native);
 }
 
@@ -270,22 +306,23 @@ static void keep_loopback4(struct hook_gen *g)
 
 	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(ifindex));
 	jump_if(g, BPF_JEQ, BPF_REG_1, LOOPBACK_DEVICE, known);
-	asm_load(&g->s, BPF_B, BPF_REG_1, BPF_REG_10, HEADER + 16);
+	load_field(g, BPF_B, BPF_REG_1, 16);
 	jump_if(g, BPF_JEQ, BPF_REG_1, 127, g->deny);
 	asm_place(&g->s, known);
 }
 
 static void keep_loopback6(struct hook_gen *g)
 {
-	static const uint32_t raw[] = { 0, 0, 0, 0x01000000 }; /* ::1 */
 	asm_label known = asm_new_label(&g->s);
 
 	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(ifindex));
 	jump_if(g, BPF_JEQ, BPF_REG_1, LOOPBACK_DEVICE, known);
-	for (int w = 0; w < 4; w++) {
-		asm_load(&g->s, BPF_W, BPF_REG_1, BPF_REG_10, (int16_t)(REST + 4 * w));
-		jump_if(g, w < 3 ? BPF_JNE : BPF_JEQ, BPF_REG_1, raw[w], w < 3 ? known : g->deny);
+	for (uint32_t half = 0; half < 8; half++) {
+		load_field(g, BPF_H, BPF_REG_1, 24 + 2 * half);
+		if (half < 7)
+			jump_if(g, BPF_JNE, BPF_REG_1, 0, known);
 	}
+	jump_if(g, BPF_JEQ, BPF_REG_1, RAW_LAST_HALF6, g->deny);
 	asm_place(&g->s, known);
 }
 
@@ -295,17 +332,17 @@ static void egress6(struct hook_gen *g)
 	asm_label own = asm_new_label(&g->s);
 	bool tcp = uses(g, NET_TCP), udp = uses(g, NET_UDP);
 
-	load_bytes(g, HEADER_SIZE, REST, REST_SIZE);
+	require_bytes(g, HEADER6_SIZE);
 	keep_loopback6(g);
 	/* Any extension header, a routing header above all, stands here as a protocol of its own. */
-	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 6);
+	load_field(g, BPF_B, PROTO, 6);
 	require_proto(g);
 	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
 	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET6, g->deny);
-	refuse_mapped(g, HEADER + 8);
-	refuse_mapped(g, REST);
-	asm_load(&g->s, BPF_H, PORT, BPF_REG_10, REST + 18);
-	asm_host_order(&g->s, PORT, 16);
+	refuse_mapped(g, 8);
+	refuse_mapped(g, 24);
+	load_field_words(g, 24);
+	load_field_port(g, 42);
 	if (tcp && udp)
 		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, own);
 	if (tcp) {
@@ -333,7 +370,7 @@ void gen_egress(struct hook_gen *g)
 		take_strangers(g);
 	load_header(g, six);
 	keep_loopback4(g);
-	asm_load(&g->s, BPF_B, PROTO, BPF_REG_10, HEADER + 9);
+	load_field(g, BPF_B, PROTO, 9);
 	require_proto(g);
 	egress4(g);
 	asm_place(&g->s, six);

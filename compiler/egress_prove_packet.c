@@ -155,6 +155,25 @@ static void prove_mapped(struct prover *v, struct packet p)
 	}
 }
 
+/* A source that is told apart from a mapped address by one pair of bytes says nothing of the destination. */
+static void prove_nearly_mapped(struct prover *v, struct packet p)
+{
+	const struct point ten = { .family = NET_V4, .addr = { 0, 0x0a000001 } };
+
+	p.q.hook = CAVE_HOOK_EGRESS;
+	for (size_t half = 0; half < 6; half++) {
+		struct packet to = p;
+
+		memset(to.w.byte + 8, 0, 16);
+		to.w.byte[8 + 2 * half] = 1;
+		to.q.form = "from what is like a mapped address";
+		ask_packet(v, &to.q, &to.ctx, &to.w, p.leave);
+		put_destination(&to.w, mapped(ten).addr, p.q.port);
+		to.q.form = "to a mapped address";
+		ask_packet(v, &to.q, &to.ctx, &to.w, false);
+	}
+}
+
 /* From a granted sender, to a granted peer. */
 static struct packet sample_packet(const struct prover *v, int proto, enum net_family family)
 {
@@ -185,9 +204,13 @@ static const struct {
 	struct net_addr addr;
 	bool loopback;
 } around_loopback[] = {
-	{ NET_V4, { 0, 0x7effffff }, false }, { NET_V4, { 0, 0x7f000000 }, true }, { NET_V4, { 0, 0x7f000001 }, true },
-	{ NET_V4, { 0, 0x7fffffff }, true },  { NET_V4, { 0, 0x80000000 }, false }, { NET_V6, { 0, 1 }, true },
-	{ NET_V6, { 0, 2 }, false },	      { NET_V6, { 0, 0x100000001 }, false }, { NET_V6, { 1, 1 }, false },
+	{ NET_V4, { 0, 0x7effffff }, false }, { NET_V4, { 0, 0x7f000000 }, true },
+	{ NET_V4, { 0, 0x7f000001 }, true },  { NET_V4, { 0, 0x7fffffff }, true },
+	{ NET_V4, { 0, 0x80000000 }, false }, { NET_V6, { 0, 1 }, true },
+	{ NET_V6, { 0, 2 }, false },	      { NET_V6, { 0, 0x10001 }, false },
+	{ NET_V6, { 0, 0x100000001 }, false }, { NET_V6, { 0, 0x1000000000001 }, false },
+	{ NET_V6, { 1, 1 }, false },	      { NET_V6, { 0x10000, 1 }, false },
+	{ NET_V6, { 0x100000000, 1 }, false }, { NET_V6, { 0x1000000000000, 1 }, false },
 };
 
 /*
@@ -225,10 +248,12 @@ void prove_packet(struct prover *v, struct packet p)
 	prove_truncated(v, p);
 	prove_next_headers(v, p);
 	prove_first_bytes(v, p);
-	if (p.family == NET_V4)
+	if (p.family == NET_V4) {
 		prove_fragments(v, p);
-	else
+	} else {
 		prove_mapped(v, p);
+		prove_nearly_mapped(v, p);
+	}
 	if (p.q.protocol == IPPROTO_TCP)
 		prove_tcp_flags(v, p);
 	prove_socket_families(v, p);

@@ -11,7 +11,7 @@
 
 enum { STACK_SIZE = 128, UNSET_BYTE = 0xff, MAX_PEELS = 8, UNDECIDED = 2 };
 
-enum kind { UNSET, NUMBER, FIELD, CONTEXT, STACK, MAP, TABLE };
+enum kind { UNSET, NUMBER, FIELD, CONTEXT, STACK, MAP, TABLE, PACKET, PACKET_END };
 
 struct value {
 	uint8_t kind;
@@ -160,6 +160,17 @@ static bool load_table(const struct walk *w, const struct value *from, int64_t o
 	return true;
 }
 
+/* Where a packet begins and ends is in its context; what is read there are pointers. */
+static bool load_packet_pointer(const struct walk *w, int64_t field, unsigned size, struct value *to)
+{
+	const bool end = field == (int64_t)offsetof(struct __sk_buff, data_end);
+
+	if (!w->packet_size || size != 4 || (!end && field != (int64_t)offsetof(struct __sk_buff, data)))
+		return false;
+	*to = (struct value){ .kind = end ? PACKET_END : PACKET };
+	return true;
+}
+
 static bool load(const struct walk *w, struct state *s, const struct bpf_insn *insn)
 {
 	const struct value *from = &s->reg[insn->src_reg];
@@ -168,7 +179,13 @@ static bool load(const struct walk *w, struct state *s, const struct bpf_insn *i
 	struct value *to = &s->reg[insn->dst_reg];
 
 	switch (from->kind) {
+	case PACKET:
+		if (offset < 0 || (size_t)offset + size > w->packet_size || (offset + 2) % size)
+			return false;
+		return read_bytes(w, w->packet + offset, size, to);
 	case CONTEXT:
+		if (load_packet_pointer(w, offset, size, to))
+			return true;
 		if (s->rewritten || offset < 0 || (size_t)offset + size > w->ctx_size || offset % size)
 			return false;
 		return read_bytes(w, w->ctx + offset, size, to);
@@ -461,7 +478,7 @@ static bool alu(struct state *s, const struct bpf_insn *insn)
 	}
 	if (d->kind == NUMBER)
 		return compute_numbers(insn, d, right);
-	if ((d->kind == STACK || d->kind == TABLE) && insn->code == (BPF_ALU64 | BPF_ADD | BPF_K)) {
+	if ((d->kind == STACK || d->kind == TABLE || d->kind == PACKET) && insn->code == (BPF_ALU64 | BPF_ADD | BPF_K)) {
 		d->add += insn->imm;
 		return true;
 	}
@@ -678,6 +695,8 @@ static enum walk_end decide(const struct walker *k, struct state *s, const struc
 	uint64_t right = (uint64_t)(int64_t)insn->imm;
 	const struct value v = *left;
 
+	if (left->kind == PACKET && other->kind == PACKET_END && insn->code == (BPF_JMP | BPF_JGT | BPF_X))
+		return follow(k, s, at + 1 + (left->add > (int64_t)k->w->packet_size ? (size_t)insn->off : 0));
 	if (BPF_SRC(insn->code) == BPF_X) {
 		if (other->kind != NUMBER)
 			return WALK_LOST;
