@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Searching tables.  Each step looks at one key and moves on without a jump, so that the verifier follows one
- * path: with jumps it would follow one for every entry.  The sign of `key - (sought + 1)`, which is that of 64
- * bits and cannot overflow, is multiplied by the length of the step.  (As a mask, by an arithmetic shift, it would
- * cost no multiplication; but verifiers of 6.18 and later follow 0 and -1 by themselves when they are masked.)
+ * Searching tables.  Each step looks at one key, or at three that lie a quarter apart, and moves on without a jump, so
+ * that the verifier follows one path: with jumps it would follow one for every entry.  The sign of
+ * `key - (sought + 1)`, which is that of 64 bits and cannot overflow, is multiplied by the length of the step.
+ * (As a mask, by an arithmetic shift, it would cost no multiplication; but verifiers of 6.18 and later follow 0 and
+ * -1 by themselves when they are masked.)  The processor waits for the keys of a step at once: three of them cost it
+ * little more than one.
  *
  * Registers: R1 what comes of a step, R2 the number sought plus one, R5 the place in the table, and in one that is
- * free otherwise how far that is from where the search began.  R2 to R4 hold the digits of an IPv6 address before.
+ * free otherwise how far that is from where the search began.  R2 to R4 hold the digits of an IPv6 address before; R4
+ * is free in other searches, and in those of one digit.
  */
 #include "bpf/egress_gen.h"
 
@@ -16,14 +19,17 @@ enum {
 	PLACE = BPF_REG_5,
 	DISTANCE = BPF_REG_3,
 	DISTANCE6 = ADDR4, /* while there are digits */
+	SPARE = BPF_REG_4,
 };
 
-/* Keys of one size, and where the distance is. */
+/* Keys of one size, where the distance is, and whether a register is spare. */
 struct search {
 	uint8_t size, distance;
+	bool spare;
 };
 
-static const struct search search4 = { BPF_W, DISTANCE }, search6 = { BPF_DW, DISTANCE6 };
+static const struct search search4 = { BPF_W, DISTANCE, true }, search6 = { BPF_DW, DISTANCE6, false },
+			   search6_alone = { BPF_DW, DISTANCE6, true };
 
 static void alu(struct hook_gen *g, uint8_t op, uint8_t dst, uint32_t imm)
 {
@@ -35,31 +41,38 @@ static void alu_reg(struct hook_gen *g, uint8_t op, uint8_t dst, uint8_t src)
 	asm_emit(&g->s, (struct bpf_insn){ .code = (uint8_t)(BPF_ALU64 | op | BPF_X), .dst_reg = dst, .src_reg = src });
 }
 
-/* STEP = the key that lies `offset` bytes behind PLACE. */
-static void load_key(struct hook_gen *g, uint32_t offset, uint8_t size)
+/* dst = 1 if the key that lies `offset` bytes behind PLACE is less than SOUGHT, else 0. */
+static void compare_key(struct hook_gen *g, uint8_t dst, uint32_t offset, uint8_t size)
 {
 	if (offset <= INT16_MAX) {
-		asm_load(&g->s, size, STEP, PLACE, (int16_t)offset);
-		return;
+		asm_load(&g->s, size, dst, PLACE, (int16_t)offset);
+	} else {
+		asm_move(&g->s, dst, PLACE);
+		alu(g, BPF_ADD, dst, offset);
+		asm_load(&g->s, size, dst, dst, 0);
 	}
-	asm_move(&g->s, STEP, PLACE);
-	alu(g, BPF_ADD, STEP, offset);
-	asm_load(&g->s, size, STEP, STEP, 0);
+	alu_reg(g, BPF_SUB, dst, SOUGHT);
+	alu(g, BPF_RSH, dst, 63);
 }
 
 /* The place and the distance go to the last of `window` keys that is less than SOUGHT; the first one is. */
 static void bisect(struct hook_gen *g, uint32_t window, struct search s)
 {
 	const uint32_t bytes = s.size == BPF_W ? 4 : 8;
+	uint32_t left = window;
 
-	for (uint32_t left = window, half; left > 1; left -= half) {
-		half = left / 2;
-		load_key(g, half * bytes, s.size);
-		alu_reg(g, BPF_SUB, STEP, SOUGHT);
-		alu(g, BPF_RSH, STEP, 63);
-		alu(g, BPF_MUL, STEP, half * bytes);
+	while (left > 1) {
+		const uint32_t parts = s.spare && left >= 4 ? 4 : 2, length = left / parts;
+
+		compare_key(g, STEP, length * bytes, s.size);
+		for (uint32_t i = 2; i < parts; i++) {
+			compare_key(g, SPARE, i * length * bytes, s.size);
+			alu_reg(g, BPF_ADD, STEP, SPARE);
+		}
+		alu(g, BPF_MUL, STEP, length * bytes);
 		alu_reg(g, BPF_ADD, PLACE, STEP);
 		alu_reg(g, BPF_ADD, s.distance, STEP);
+		left -= (parts - 1) * length;
 	}
 }
 
@@ -137,7 +150,7 @@ void search_address6(struct hook_gen *g, const struct cell_table *t, asm_label o
 	asm_label found = asm_new_label(&g->s);
 
 	make_digits(g, t->nlevels);
-	search_first(g, &t->level[0], search6);
+	search_first(g, &t->level[0], t->nlevels == 1 ? search6_alone : search6);
 	for (unsigned level = 1; level < t->nlevels; level++) {
 		asm_label down = asm_new_label(&g->s);
 

@@ -5,6 +5,7 @@
  */
 #include "bpf/vm.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "tests/unit/unit.h"
@@ -18,6 +19,12 @@
 #define COPY(d, s) INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
 #define SWAP(d, bits) INSN(BPF_ALU | BPF_END | BPF_TO_BE, d, 0, 0, bits)
 #define CALL INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_load_bytes)
+
+/* R3 = the packet, R2 = its end; jumps over `off` instructions if it is shorter than `size`. */
+#define MEASURE(size, off)                                                                                  \
+	LOAD(BPF_W, 2, 1, offsetof(struct __sk_buff, data_end)), LOAD(BPF_W, 3, 1, offsetof(struct __sk_buff, data)), \
+		COPY(4, 3), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, size),                               \
+		INSN(BPF_JMP | BPF_JGT | BPF_X, 4, 2, off, 0)
 
 enum { MAX = 12 };
 
@@ -114,6 +121,21 @@ static void test_forbidden(void)
 		{ "a call for nothing",
 		  { SET(2, 0), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8),
 		    SET(4, 0), CALL, EXIT } },
+		{ "a packet that was not measured",
+		  { LOAD(BPF_W, 3, 1, offsetof(struct __sk_buff, data)), LOAD(BPF_B, 0, 3, 0), EXIT } },
+		{ "more of a packet than was measured", { SET(0, 1), MEASURE(8, 1), LOAD(BPF_H, 0, 3, 8), EXIT } },
+		{ "what lies before a packet", { SET(0, 1), MEASURE(8, 1), LOAD(BPF_B, 0, 3, -1), EXIT } },
+		{ "a word of a packet that may not be aligned", { SET(0, 1), MEASURE(8, 1), LOAD(BPF_W, 0, 3, 4), EXIT } },
+		{ "more than there is of a packet",
+		  { SET(0, 1), MEASURE(33, 1), INSN(BPF_JMP | BPF_JA, 0, 0, 1, 0), LOAD(BPF_B, 0, 3, 0), EXIT } },
+		{ "a store into a packet", { SET(0, 1), MEASURE(8, 1), STORE(3, 2, 0), EXIT } },
+		{ "a packet's place as a number", { SET(0, 1), MEASURE(8, 1), JUMP(BPF_JEQ, 3, 0, 0), EXIT } },
+		{ "a packet's end as a number", { SET(0, 1), MEASURE(8, 1), JUMP(BPF_JEQ, 2, 0, 0), EXIT } },
+		{ "another comparison with a packet's end",
+		  { SET(0, 1), MEASURE(8, 1), INSN(BPF_JMP | BPF_JGE | BPF_X, 4, 2, 0, 0), EXIT } },
+		{ "a packet's end moved",
+		  { SET(0, 1), MEASURE(8, 1), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, 1), EXIT } },
+		{ "half a pointer to a packet", { LOAD(BPF_H, 3, 1, offsetof(struct __sk_buff, data)), SET(0, 1), EXIT } },
 	};
 
 	for (size_t i = 0; i < sizeof program / sizeof *program; i++) {
@@ -183,6 +205,14 @@ static void test_results(void)
 		  0,
 		  { SET(2, -1), COPY(3, 10), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 3, 0, 0, -8),
 		    SET(4, 2), CALL, LOAD(BPF_H, 0, 10, -8), EXIT } },
+		{ "bytes of the packet in place", 0x0706, { SET(0, 1), MEASURE(8, 1), LOAD(BPF_H, 0, 3, 6), EXIT } },
+		{ "a word of the packet in place", 0x05040302, { SET(0, 1), MEASURE(8, 1), LOAD(BPF_W, 0, 3, 2), EXIT } },
+		{ "a packet that is long enough",
+		  1,
+		  { SET(0, 1), MEASURE(8, 1), INSN(BPF_JMP | BPF_JA, 0, 0, 1, 0), SET(0, 0), EXIT } },
+		{ "a packet that is too short",
+		  0,
+		  { SET(0, 1), MEASURE(9, 1), INSN(BPF_JMP | BPF_JA, 0, 0, 1, 0), SET(0, 0), EXIT } },
 	};
 
 	for (size_t i = 0; i < sizeof program / sizeof *program; i++) {
