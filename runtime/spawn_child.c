@@ -362,6 +362,28 @@ static long enter_directory(struct child *c)
 	return c->plan->cwd ? SYS2(SYS_chdir, c->plan->cwd, 0) : 0;
 }
 
+static long reopen(const struct reopened *old)
+{
+	struct stat st;
+	long error, fd = SYS4(SYS_openat, AT_FDCWD, old->path, old->flags, 0);
+
+	if (fd < 0)
+		return fd;
+	error = SYS4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
+	if (!error && (!S_ISCHR(st.st_mode) || st.st_rdev != old->device))
+		error = -ESTALE;
+	if (!error)
+		error = SYS3(SYS_dup3, fd, old->fd, 0) < 0 ? -EBADF : 0;
+	SYS2(SYS_close, fd, 0);
+	return error;
+}
+
+/* Nobody sees whether two descriptors of /dev/null are of one open file: it has no offset, and nothing waits there. */
+static bool both_null(const struct reopened *a, const struct reopened *b)
+{
+	return !strcmp(a->path, "/dev/null") && !strcmp(b->path, a->path) && a->flags == b->flags;
+}
+
 /*
  * After the mounts, which are read-only for devices' metadata too; before the change of user, who may have no
  * right to open the caller's terminal, and before Landlock, which would judge the opening.
@@ -369,26 +391,18 @@ static long enter_directory(struct child *c)
 static long reopen_devices(struct child *c)
 {
 	const struct descriptors *d = &c->run->descriptors;
+	const struct reopened *last = NULL;
 	long error = 0;
 
-	for (size_t i = 0; i < d->nreopened && !error; i++) {
+	for (size_t i = 0; i < d->nreopened && error >= 0; i++) {
 		const struct reopened *old = &d->reopened[i];
-		struct stat st;
-		long fd;
 
 		if (c->mode == CHILD_PLAIN && !old->narrowed)
 			continue;
-		fd = SYS4(SYS_openat, AT_FDCWD, old->path, old->flags, 0);
-		if (fd < 0)
-			return fd;
-		error = SYS4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
-		if (!error && (!S_ISCHR(st.st_mode) || st.st_rdev != old->device))
-			error = -ESTALE;
-		if (!error)
-			error = SYS3(SYS_dup3, fd, old->fd, 0) < 0 ? -EBADF : 0;
-		SYS2(SYS_close, fd, 0);
+		error = last && both_null(last, old) ? SYS3(SYS_dup3, last->fd, old->fd, 0) : reopen(old);
+		last = old;
 	}
-	return error;
+	return error < 0 ? error : 0;
 }
 
 /* --- who it is ------------------------------------------------------------------------------------ */
@@ -466,16 +480,15 @@ static long restrict_files(struct child *c)
 /*
  * After everything that needs privilege.  Landlock does not stop mount_setattr() or chroot(): only this does,
  * and seccomp.  Under no_new_privs execve gives nothing back, not to uid 0 either (security/commoncap.c), so
- * the bounding set can stay, and securebits with it.
+ * the bounding set can stay, and securebits with it.  The ambient set is empty with it (cap_capset()).
  */
 static long drop_capabilities(struct child *c)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { { 0 } };
-	long error = SYS5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 
 	(void)c;
-	return error ? error : SYS2(SYS_capset, &head, none);
+	return SYS2(SYS_capset, &head, none);
 }
 
 /* After the change of user.  A parent that died before this is seen by its id: the kernel told nobody then. */

@@ -288,6 +288,14 @@ TZ=Europe/Berlin"
 	run sandboxed "$bin/probe" capabilities
 	expect "$kind: no capability" "$(report)" = \
 		"effective 000000000 permitted 000000000 inheritable 000000000 ambient 0"
+	if [ "$kind" = root ]; then
+		run setpriv --inh-caps +chown --ambient-caps +chown -- "$bin/probe" capabilities
+		expect "control: one is ambient" "$(report | grep -o 'ambient 1')" = "ambient 1"
+		run setpriv --inh-caps +chown --ambient-caps +chown -- \
+			"$bin/caverun" --workspace "$home/workspace" "$home/p.bpf" -- "$bin/probe" capabilities
+		expect "none that is inheritable and ambient either" "$(report)" = \
+			"effective 000000000 permitted 000000000 inheritable 000000000 ambient 0"
+	fi
 	run sandboxed "$bin/probe" no-new-privs
 	expect "$kind: no new privileges" "$(report)" = "no_new_privs 1"
 	run as "$bin/probe" ids

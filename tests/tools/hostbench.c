@@ -3,7 +3,8 @@
  * hostbench RUNS CALLERS NAME POLICY [NAME POLICY]… -- PROGRAM [ARG…]: how long it takes a running host to start
  * PROGRAM and see it end, through libcave, beside posix_spawn.
  *
- * Every round starts it once each way.  Prints medians and least times with their ratios to posix_spawn's; then, for
+ * Every round starts it once each way.  With FLOOR=STEPS, FILTER, RULES and GROUP in the environment, also by the
+ * kernel steps alone (floor.h), with what can be prepared once prepared.  Prints medians and least times with their ratios to posix_spawn's; then, for
  * CALLERS threads, how many starts a second all of them together make under the last policy.  CAVE_LOAD is the path of
  * cave-load.
  */
@@ -18,13 +19,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/tools/floor.h"
+
 extern char **environ;
 
 enum { WAYS = 24 };
 
 struct way {
 	const char *name;
-	struct cave_prepared *prepared; /* NULL: posix_spawn */
+	struct cave_prepared *prepared; /* NULL: posix_spawn, or the floor */
+	struct floor *floor;
 	unsigned flags;
 	double *us;
 };
@@ -76,12 +80,23 @@ static void bare(char **argv)
 	posix_spawn_file_actions_destroy(&quiet);
 }
 
+static void at_floor(struct floor *floor, char **argv)
+{
+	floor->argv = argv;
+	if (floor_start(floor)) {
+		fprintf(stderr, "hostbench: the floor: %s: failed\n", argv[0]);
+		exit(1);
+	}
+}
+
 static double once(const struct way *w, char **argv)
 {
 	double before = now_us();
 
 	if (w->prepared)
 		start(w->prepared, w->flags, argv);
+	else if (w->floor)
+		at_floor(w->floor, argv);
 	else
 		bare(argv);
 	return now_us() - before;
@@ -156,6 +171,47 @@ static int add(struct way *way, int n, const char *name, const char *path, const
 	return n + 2;
 }
 
+/* A mount namespace that is made once and entered by each start: its descriptor. */
+static int keep_mounts(void)
+{
+	struct k_mount_attr mounts = { .attr_set = K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID,
+				       .propagation = MS_PRIVATE };
+	int ready[2], fd = -1;
+	char path[64];
+	pid_t pid;
+
+	if (pipe(ready))
+		exit(1);
+	pid = fork();
+	if (!pid) {
+		bool made = !unshare(CLONE_NEWNS) &&
+			    !syscall(SYS_mount_setattr, AT_FDCWD, "/", K_AT_RECURSIVE, &mounts, sizeof mounts);
+
+		_exit(write(ready[1], made ? "1" : "0", 1) == 1 && pause());
+	}
+	snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
+	if (read(ready[0], path + sizeof path - 1, 1) == 1 && path[sizeof path - 1] == '1') {
+		path[sizeof path - 1] = 0;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return fd;
+}
+
+static int add_floor(struct way *way, int n)
+{
+	static struct floor floor = { .ruleset = -1 };
+
+	floor.steps = getenv("FLOOR");
+	if (!floor.steps)
+		return n;
+	floor_prepare(&floor, getenv("FILTER"), getenv("RULES"), getenv("GROUP"));
+	floor.mounts = keep_mounts();
+	way[n] = (struct way){ .name = "floor: the same kernel steps, nothing else", .floor = &floor };
+	return n + 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct way way[WAYS] = { { .name = "posix_spawn" } };
@@ -168,6 +224,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	argv[last] = NULL;
+	n = add_floor(way, n);
 	for (; at + 1 < last && n + 2 <= WAYS; at += 2)
 		n = add(way, n, argv[at], argv[at + 1], argv[last + 1]);
 	for (int i = 0; i < n; i++)
