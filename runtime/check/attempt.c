@@ -32,6 +32,14 @@ static const char *value_of(struct memory *m, const struct outside *o, const str
 		return memory_printf(m, "%u", o->tcp_port);
 	case 'U':
 		return memory_printf(m, "%u", o->udp_port);
+	case 'X':
+		return memory_printf(m, "%u", o->tcp6_port);
+	case 'Y':
+		return memory_printf(m, "%u", o->udp6_port);
+	case 'A':
+		return o->policy;
+	case 'G':
+		return o->group;
 	default:
 		return o->unix_name;
 	}

@@ -68,7 +68,9 @@ static bool is_granted(const struct test *t, const struct row *row)
 	const struct artefact *a = &t->policy->artefact;
 	bool datagram = !strncmp(row->attempt, "udp", 3);
 	unsigned port = strstr(row->attempt, "%T") ? t->outside.tcp_port :
-			strstr(row->attempt, "%U") ? t->outside.udp_port : 53;
+			strstr(row->attempt, "%U") ? t->outside.udp_port :
+			strstr(row->attempt, "%X") ? t->outside.tcp6_port :
+			strstr(row->attempt, "%Y") ? t->outside.udp6_port : 53;
 
 	if (row->to)
 		return granted_reach(a, row->to, port, datagram);
@@ -135,6 +137,10 @@ static enum verdict judge(const struct test *t, const struct row *row, const str
 	switch (row->how) {
 	case ROW_ALLOWED:
 		return proved(in->answered && in->allowed, true);
+	case ROW_USUAL:
+		if (in->answered && in->allowed)
+			return VERDICT_PASS;
+		return t->options->policy ? VERDICT_UNPROVEN : VERDICT_FAIL;
 	case ROW_LACKS:
 		return proved(in->answered && !prints(in, row->word), prints(out, row->word));
 	case ROW_HAS:
@@ -290,7 +296,7 @@ static bool prepare(struct memory *m, struct test *t, struct refusal *r)
 			      "there is no folder that can be written and that the policy grants nothing in");
 	t->env = make_environment(m, &t->policy->artefact);
 	t->of = MEMORY_ARRAY(m, battery_size, struct result);
-	return outside_make(m, home, &t->outside, r);
+	return outside_make(m, home, t->policy_path, &t->outside, r);
 }
 
 static bool test(struct memory *m, struct test *t, struct refusal *r)
@@ -337,6 +343,19 @@ static void put_row(struct memory *m, struct json *j, const char *prefix, const 
 	json_close(j, '}');
 }
 
+/* What the reading of a file at home is refused with, by its name in errno.h; null if it is not. */
+static void put_read_code(struct memory *m, struct json *j, const struct test *t, size_t i)
+{
+	const struct outcome *in = &t->of[i].inside;
+	const char *name = in->answered && !in->allowed ? strerrorname_np(in->error) : NULL;
+
+	json_key(j, memory_printf(m, "%shome_read_code", t->prefix));
+	if (name)
+		json_add_string(j, name);
+	else
+		json_add_null(j);
+}
+
 /* true: refused, and shown to be; false: not; null: the policy grants it, or nothing could be shown. */
 static void put_fields(struct memory *m, struct json *j, const struct test *t)
 {
@@ -350,6 +369,8 @@ static void put_fields(struct memory *m, struct json *j, const struct test *t)
 			json_add_boolean(j, v == VERDICT_PASS);
 		else
 			json_add_null(j);
+		if (!strcmp(battery[i].field, "home_read_denied"))
+			put_read_code(m, j, t, i);
 	}
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/check/granted.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "bpf/arena.h"
@@ -22,7 +23,8 @@ static struct ebpf_map *maps_of(struct arena *scratch, const struct artefact *a)
 
 static bool lets_through(const struct artefact *a, struct bpf_sock_addr *ctx)
 {
-	const struct artefact_program *p = &a->program[CAVE_HOOK_CONNECT4];
+	const struct artefact_program *p =
+		&a->program[ctx->family == AF_INET ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6];
 	struct arena scratch = { 0 };
 	struct ebpf_input in = { .ctx = ctx, .ctx_size = sizeof *ctx, .map = maps_of(&scratch, a), .nmaps = a->nmaps };
 	uint64_t result = 0;
@@ -42,10 +44,18 @@ bool granted_reach(const struct artefact *a, const char *to, unsigned port, bool
 		.type = datagram ? SOCK_DGRAM : SOCK_STREAM,
 		.protocol = datagram ? IPPROTO_UDP : IPPROTO_TCP,
 	};
-	unsigned part[4];
+	struct in6_addr six;
+	struct in_addr four;
 
-	if (!a->program[CAVE_HOOK_CONNECT4].n || sscanf(to, "%u.%u.%u.%u", &part[0], &part[1], &part[2], &part[3]) != 4)
+	if (!a->program[CAVE_HOOK_CONNECT4].n)
 		return false;
-	ctx.user_ip4 = htonl(part[0] << 24 | part[1] << 16 | part[2] << 8 | part[3]);
+	if (inet_pton(AF_INET, to, &four) == 1) {
+		ctx.user_ip4 = four.s_addr;
+		return lets_through(a, &ctx);
+	}
+	if (inet_pton(AF_INET6, to, &six) != 1)
+		return false;
+	ctx.family = ctx.user_family = AF_INET6;
+	memcpy(ctx.user_ip6, &six, sizeof six);
 	return lets_through(a, &ctx);
 }

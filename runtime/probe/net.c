@@ -132,7 +132,7 @@ static int tcp_reconnect(char *const *arg)
 	struct peer first = peer_of(arg[0], arg[2]), to = peer_of(arg[1], arg[2]);
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
 	int fd = socket(to.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	int error = connect_wait(fd, &first);
+	int error = fd < 0 ? errno : connect_wait(fd, &first);
 
 	if (error) {
 		fprintf(stderr, "probe: the first peer: %s\n", strerror(error));
@@ -150,7 +150,7 @@ static int tcp_bound_zero(char *const *arg)
 {
 	struct peer source = peer_of(arg[0], "0"), to = peer_of(arg[1], arg[2]);
 	int fd = socket(to.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	int error = result(bind(fd, &source.sa, source.size));
+	int error = fd < 0 ? errno : result(bind(fd, &source.sa, source.size));
 
 	if (!error)
 		error = connect_wait(fd, &to);

@@ -73,6 +73,10 @@ conforms() {
 	expect "conformance: $name: nothing else failed" "$(json "[k for k in j if j[k] is False]")" = '[]'
 }
 conforms root env
+expect "conformance: what reading at home is refused with" "$(field home_read_code)" = EACCES
+expect "conformance: its own policy and control group, and threads" \
+	"$(field own_policy_write_denied) $(field own_group_write_denied) $(field threads_allowed)" = "True True True"
+expect "conformance: IPv6" "$(json "{a['verdict'] for a in j['attempts'] if '::1' in a['attempt']}")" = "{'pass'}"
 expect "conformance: also beneath the programs of a network" \
 	"$(field egress_network_denied) $(field egress_udp_denied)" = "True True"
 conforms "an ordinary user" as_nobody
@@ -99,6 +103,7 @@ shift
 exec "$@"
 END
 expect "conformance: no sandbox at all is noticed" "$status $(grep -c cave_sandbox_conformance_failed "$work/err")" = "125 1"
+expect "conformance: and nothing is said to be refused" "$(field home_read_code)" = None
 expect "conformance: by every test of a refusal" "$(json "[k for k in j if j[k] is not False and k.endswith('_denied')]")" = '[]'
 sed "s#WIDE#$work/wide.bpf#; s#CAVERUN#$bin/caverun#" >"$work/weak" <<'END'
 #!/bin/sh

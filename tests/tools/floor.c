@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* floor STEPS FILTER RULES GROUP PROGRAM [ARG…]: the least program that takes the kernel steps of a start (floor.h). */
+/* floor STEPS FILTER RULES GROUP PROGRAM [ARG…]: the least program that takes the steps of a start (floor.h). */
 #include "tests/tools/floor.h"
 
 int main(int argc, char **argv)

@@ -5,8 +5,8 @@
  *
  * Steps are letters: m mounts read-only in a namespace of its own, n enters the kept namespace, l Landlock, g into the
  * control group, p capabilities, parent-death signal and descriptors, s the filter.  FILTER is a section
- * cave.seccomp.ARCH of an artefact, whose unset constants admit an exec that carries them.  RULES are paths, one a line;
- * the last ones may be executed.
+ * cave.seccomp.ARCH of an artefact, whose unset constants admit an exec that carries them.  RULES are paths, one a
+ * line; the last ones may be executed.
  */
 #ifndef CAVE_TESTS_FLOOR_H
 #define CAVE_TESTS_FLOOR_H

@@ -4,9 +4,9 @@
  * PROGRAM and see it end, through libcave, beside posix_spawn.
  *
  * Every round starts it once each way.  With FLOOR=STEPS, FILTER, RULES and GROUP in the environment, also by the
- * kernel steps alone (floor.h), with what can be prepared once prepared.  Prints medians and least times with their ratios to posix_spawn's; then, for
- * CALLERS threads, how many starts a second all of them together make under the last policy.  CAVE_LOAD is the path of
- * cave-load.
+ * kernel steps alone (floor.h), with what can be prepared once prepared.  Prints medians and least times with their
+ * ratios to posix_spawn's; then, for CALLERS threads, how many starts a second all of them together make under the
+ * last policy.  CAVE_LOAD is the path of cave-load.
  */
 #include <cave.h>
 #include <fcntl.h>
