@@ -120,6 +120,7 @@ static void put_refusals(struct json *j, const struct ending *e)
 	if (e->counted) {
 		json_put_number(j, "network", e->refused.refused);
 		json_put_number(j, "probes", e->refused.probes);
+		json_put_number(j, "lookups", e->refused.lookups);
 	}
 	json_close(j, '}');
 }

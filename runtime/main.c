@@ -85,7 +85,7 @@ static enum cave_code start(const struct options *o, struct cave_prepared *prepa
 }
 
 static enum cave_code run(const struct options *o, struct cave_prepared *prepared, const sigset_t *mask, int signals,
-			  struct ending *e)
+			  struct onlooker *onlooker, struct ending *e)
 {
 	struct cave_error left;
 	struct cave_tool *tool;
@@ -101,6 +101,8 @@ static enum cave_code run(const struct options *o, struct cave_prepared *prepare
 	e->step = "run";
 	e->tool = true;
 	e->pid = cave_tool_pid(tool);
+	if (onlooker->helper && tool->names)
+		names_tell(tool->names, onlooker_told, onlooker);
 	e->status = wait_for(tool, signals);
 	ending_note(&e->ended);
 	e->limit = tool_verdict(tool, &e->error);
@@ -138,7 +140,7 @@ static enum cave_code run_watched(const struct options *o, struct cave_prepared 
 	enum cave_code code;
 
 	if (onlooker_begin(o, cave_prepared_group(prepared), log, &onlooker, &r)) {
-		code = run(o, prepared, mask, signals, e);
+		code = run(o, prepared, mask, signals, &onlooker, e);
 		e->counted = onlooker_end(&onlooker, e->tool, &e->refused);
 	} else {
 		e->error = (struct cave_error){ .code = r.code, .status = r.status, .error = r.error };

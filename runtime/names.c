@@ -167,6 +167,15 @@ static bool make_room(struct names *n)
 	return n->nkeys < CAVE_RESOLVE_PER_RUN;
 }
 
+static void tell_address(const struct names *n, const uint32_t address[4])
+{
+	struct denials_told what = { .kind = DENIALS_ADDRESS };
+
+	memcpy(what.word, address, sizeof what.word);
+	if (n->told)
+		n->told(n->told_of, &what);
+}
+
 /* Puts an address where the programs look, or lets it stay there longer.  An errno. */
 static int put(struct names *n, const struct cave_resolve_address *a, const struct names_verdict *v)
 {
@@ -189,9 +198,11 @@ static int put(struct names *n, const struct cave_resolve_address *a, const stru
 		if (v->classes >> c & 1 && value.until[c] < v->expiry)
 			value.until[c] = v->expiry;
 	error = map_set(n->map_live, &key, &value);
-	if (!error && !known)
-		n->key[n->nkeys++] = key;
-	return error;
+	if (error || known)
+		return error;
+	n->key[n->nkeys++] = key;
+	tell_address(n, key.address);
+	return 0;
 }
 
 /* An errno. */
@@ -235,25 +246,26 @@ static struct cave_resolve_answer admit(struct names *n, const struct cave_resol
 	return answer;
 }
 
-static void note_refused(struct names *n, const struct cave_resolve_message *m)
+static enum denials_why why_refused(const struct hosts *granted, const char *name)
 {
-	size_t i = 0;
+	struct host_match match;
+	size_t at = 0;
 
-	pthread_mutex_lock(&n->lock);
-	if (!n->refused)
-		n->refused = calloc(NAMES_REFUSED_MAX, sizeof *n->refused);
-	while (i < n->nrefused && strcmp(n->refused[i].name, m->name) != 0)
-		i++;
-	if (i == n->nrefused && i < NAMES_REFUSED_MAX && n->refused) {
-		memcpy(n->refused[i].name, m->name, sizeof m->name);
-		n->refused[i].type = m->type;
-		n->nrefused++;
-	}
-	if (i < n->nrefused)
-		n->refused[i].count++;
-	else
-		n->others++;
-	pthread_mutex_unlock(&n->lock);
+	if (hosts_denied(granted, name))
+		return DENIALS_DENIED;
+	return hosts_match(granted, name, &at, &match) ? DENIALS_ELSEWHERE : DENIALS_NO_RULE;
+}
+
+/* "?" stands for what could not be shown. */
+static void tell_refused(const struct names *n, const struct cave_resolve_message *m)
+{
+	struct denials_told what = { .kind = DENIALS_LOOKUP, .type = m->type };
+
+	if (!n->told || (!names_plain(m->name) && strcmp(m->name, "?") != 0))
+		return;
+	what.why = why_refused(&n->judge.hosts, m->name);
+	memcpy(what.name, m->name, sizeof what.name);
+	n->told(n->told_of, &what);
 }
 
 /* False if that was no message: the socket's other end is gone, or somebody has taken the resolver over. */
@@ -274,9 +286,7 @@ static bool serve(struct names *n)
 		answer = admit(n, &m);
 		return send(n->socket, &answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer;
 	case CAVE_RESOLVE_REFUSED:
-		/* "?" stands for what could not be shown. */
-		if (names_plain(m.name) || !strcmp(m.name, "?"))
-			note_refused(n, &m);
+		tell_refused(n, &m);
 		return true;
 	default:
 		return false;
@@ -396,7 +406,6 @@ void names_init(struct names *n)
 	n->map_run = n->map_live = n->socket = n->theirs = -1;
 	for (int i = 0; i < NAMES_SOCKETS; i++)
 		n->lookups[i] = -1;
-	pthread_mutex_init(&n->lock, NULL);
 }
 
 bool names_start(struct names_prepared *p, const struct artefact *a, const struct operator_rules *rules,
@@ -414,6 +423,14 @@ bool names_start(struct names_prepared *p, const struct artefact *a, const struc
 	if (!hosts_open(a->host_record, a->host_record_size, &n->judge.hosts))
 		return refuse(r, CAVE_FAILED, "the policy's record of host names is damaged");
 	return begin(n, kept, waiting, r);
+}
+
+void names_tell(struct names *n, names_told *told, void *of)
+{
+	n->told = told;
+	n->told_of = of;
+	for (size_t i = 0; i < n->nkeys; i++)
+		tell_address(n, n->key[i].address);
 }
 
 void names_poll(const struct names *n, struct pollfd p[NAMES_SOCKETS])
@@ -457,10 +474,8 @@ bool names_end(struct names *n, struct refusal *r)
 		map_delete(n->map_run, &n->run);
 	close_all(n->lookups, NAMES_SOCKETS);
 	close_all((int[]){ n->socket, n->theirs, n->map_run, n->map_live }, 4);
-	pthread_mutex_destroy(&n->lock);
 	names_judge_end(&n->judge);
 	free(n->key);
-	free(n->refused);
 	if (n->lost && r)
 		*r = n->why;
 	return !n->lost;

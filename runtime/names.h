@@ -17,16 +17,11 @@
 #include "runtime/names_judge.h"
 #include "runtime/names_resolver.h"
 #include "runtime/operator.h"
+#include "runtime/refused/protocol.h"
 #include "runtime/report.h"
 
-/* Names that were asked for and refused, for a report; the first ones. */
-enum { NAMES_REFUSED_MAX = 64 };
-
-struct names_refused {
-	char name[256];
-	uint32_t type;
-	uint64_t count;
-};
+/* Hears of addresses that become reachable, and of lookups that are refused; mostly in a thread of the run's own. */
+typedef void names_told(void *of, const struct denials_told *what);
 
 struct names {
 	bool kept; /* there is a keeper */
@@ -45,10 +40,8 @@ struct names {
 	struct names_judge judge; /* of what the resolver says */
 	struct cave_names_key *key; /* what it has put there, CAVE_RESOLVE_PER_RUN at most; NULL: nothing yet */
 	size_t nkeys;
-	pthread_mutex_t lock; /* of what follows */
-	struct names_refused *refused; /* NULL: none */
-	size_t nrefused;
-	uint64_t others; /* refused beyond those */
+	names_told *told; /* NULL: nobody wants to know */
+	void *told_of;
 };
 
 /* Before names_start(), so that names_end() is right in any case; *n is cleared. */
@@ -61,6 +54,9 @@ void names_init(struct names *n);
  */
 bool names_start(struct names_prepared *p, const struct artefact *a, const struct operator_rules *rules,
 		 const struct kept *kept, int group, bool waiting, struct names *n, struct refusal *r);
+
+/* Before anything is polled: tells what there is, and from then on what comes. */
+void names_tell(struct names *n, names_told *told, void *of);
 
 /* What is to be polled, and then given to names_heard(): of no run, NULL, nothing.  A descriptor below 0 is none. */
 void names_poll(const struct names *n, struct pollfd p[NAMES_SOCKETS]);

@@ -136,6 +136,15 @@ bool onlooker_begin(const struct options *o, int group, int log, struct onlooker
 	return ok;
 }
 
+/* One that is gone hears nothing: its end is found out at ours. */
+void onlooker_told(void *of, const struct denials_told *what)
+{
+	const struct onlooker *d = of;
+
+	while (send(d->socket, what, sizeof *what, MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
 bool onlooker_end(struct onlooker *d, bool started, struct denials_counted *counted)
 {
 	ssize_t n;

@@ -23,6 +23,9 @@ bool onlooker_open_log(const struct options *o, int *log, struct refusal *r);
  */
 bool onlooker_begin(const struct options *o, int group, int log, struct onlooker *out, struct refusal *r);
 
+/* Passes on what the run of a tool tells of host names; `of` is an onlooker. */
+void onlooker_told(void *of, const struct denials_told *what);
+
 /*
  * Lets it print the report, if a tool was started, and waits for it.  True if it has counted; then *counted is set.
  */

@@ -30,7 +30,8 @@ struct run {
 	struct denied *seen; /* as of the last look */
 	long nseen;
 	uint64_t lost;
-	bool log_failed;
+	struct told told;
+	bool log, log_failed;
 };
 
 __attribute__((noreturn)) static void fail(int error, const char *what)
@@ -77,6 +78,7 @@ static void open_policy(struct run *r, const char *path, const char *profile)
 	    (*profile && !artefact_nested(&r->outer, profile, &r->nested, &error)))
 		fail(0, "the policy cannot be read again");
 	rules_open(*profile ? &r->nested : &r->outer, &r->rules);
+	r->rules.told = &r->told;
 }
 
 /* --- the log -------------------------------------------------------------- */
@@ -89,16 +91,20 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void log_one(struct run *r, const struct denied *d)
+static void log_line(struct run *r, const char *line, size_t n)
 {
-	char line[SAY_MAX];
-	size_t n = say_json(&r->rules, d, now_ms(), line);
-
 	if (n && write(DENIALS_LOG, line, n) == (ssize_t)n)
 		return;
 	if (!r->log_failed)
 		fprintf(stderr, "caverun: a refusal could not be logged: %s\n", strerror(errno));
 	r->log_failed = true;
+}
+
+static void log_one(struct run *r, const struct denied *d)
+{
+	char line[SAY_MAX];
+
+	log_line(r, line, say_json(&r->rules, d, now_ms(), line));
 }
 
 /* Both are sorted, and nothing is ever taken out of the map. */
@@ -118,14 +124,14 @@ static void log_new(struct run *r, const struct denied *now, long n)
 	}
 }
 
-static bool look(struct run *r, bool log)
+static bool look(struct run *r)
 {
 	struct denied *now = NULL;
 	long n = counts_read(&r->counts, &now, &r->lost);
 
 	if (n < 0)
 		return false;
-	if (log)
+	if (r->log)
 		log_new(r, now, n);
 	free(r->seen);
 	r->seen = now;
@@ -133,7 +139,63 @@ static bool look(struct run *r, bool log)
 	return true;
 }
 
+/* What caverun says; false at its end.  Sets *none if nothing was started. */
+static bool hear(struct run *r, bool *none)
+{
+	struct lookup one = { .count = 1 };
+	char line[SAY_MAX];
+	ssize_t n;
+
+	do
+		n = read(DENIALS_SOCKET, &one.what, sizeof one.what);
+	while (n < 0 && errno == EINTR);
+	*none = n > 0 && n < (ssize_t)sizeof one.what;
+	if (n < (ssize_t)sizeof one.what)
+		return false;
+	one.what.name[sizeof one.what.name - 1] = '\0';
+	if (one.what.why >= DENIALS_WHYS)
+		return true;
+	told_hear(&r->told, &one.what);
+	if (r->log && one.what.kind == DENIALS_LOOKUP)
+		log_line(r, line, say_lookup_json(&one, now_ms(), line));
+	return true;
+}
+
+/* Until the tool has ended; false if there was none. */
+static bool attend(struct run *r)
+{
+	struct pollfd end = { .fd = DENIALS_SOCKET, .events = POLLIN };
+	uint64_t last = now_ms();
+	bool none = false;
+
+	for (;;) {
+		if (poll(&end, 1, r->log ? POLL_MS : -1) > 0 && !hear(r, &none))
+			return !none;
+		if (!r->log || now_ms() - last < POLL_MS)
+			continue;
+		look(r);
+		last = now_ms();
+	}
+}
+
 /* --- the report ----------------------------------------------------------- */
+
+static void report_lookups(const struct told *t)
+{
+	uint64_t more = t->lost;
+	char text[SAY_MAX];
+
+	for (size_t i = 0; i < t->nlookups; i++) {
+		if (i >= LINES_MAX) {
+			more += t->lookup[i].count;
+			continue;
+		}
+		say_lookup(&t->lookup[i], text);
+		fprintf(stderr, "caverun: %s\n", text);
+	}
+	if (more)
+		fprintf(stderr, "caverun: and %llu lookups of other names\n", (unsigned long long)more);
+}
 
 static void report(const struct run *r)
 {
@@ -151,21 +213,24 @@ static void report(const struct run *r)
 	}
 	if (shown > LINES_MAX)
 		fprintf(stderr, "caverun: and %ld more destinations\n", shown - LINES_MAX);
+	report_lookups(&r->told);
 	if (probes)
 		fprintf(stderr, "caverun: %llu address probe%s, harmless\n", probes, probes == 1 ? "" : "s");
 	if (r->lost)
 		fprintf(stderr, "caverun: %llu more refusals, which there was no room to tell apart\n",
 			(unsigned long long)r->lost);
-	if (!shown && !probes && !r->lost)
+	if (!shown && !probes && !r->lost && !r->told.nlookups)
 		fprintf(stderr, "caverun: nothing was refused by the network's policy\n");
 }
 
 static void answer(const struct run *r)
 {
-	struct denials_counted counted = { .refused = r->lost };
+	struct denials_counted counted = { .refused = r->lost, .lookups = r->told.lost };
 
 	for (long i = 0; i < r->nseen; i++)
 		*(say_is_probe(&r->rules, &r->seen[i]) ? &counted.probes : &counted.refused) += r->seen[i].count;
+	for (size_t i = 0; i < r->told.nlookups; i++)
+		counted.lookups += r->told.lookup[i].count;
 	/* If nobody listens, nobody wants to know. */
 	if (write(DENIALS_SOCKET, &counted, sizeof counted) < 0)
 		return;
@@ -174,14 +239,11 @@ static void answer(const struct run *r)
 int main(int argc, char **argv)
 {
 	struct run r = { .nseen = 0 };
-	struct pollfd end = { .fd = DENIALS_SOCKET, .events = POLLIN };
-	char none[sizeof DENIALS_NONE];
-	bool log;
 	int error;
 
 	if (argc != 4)
 		fail(0, "cave-report is started by caverun");
-	log = fcntl(DENIALS_LOG, F_GETFD) >= 0;
+	r.log = fcntl(DENIALS_LOG, F_GETFD) >= 0;
 	signal(SIGPIPE, SIG_IGN);
 	open_policy(&r, argv[1], argv[2]);
 	error = counts_open(DENIALS_GROUP, &r.counts);
@@ -190,12 +252,9 @@ int main(int argc, char **argv)
 	close(DENIALS_GROUP);
 	if (write(DENIALS_SOCKET, DENIALS_OK, strlen(DENIALS_OK)) < 0)
 		return 1;
-	while (poll(&end, 1, log ? POLL_MS : -1) <= 0)
-		if (log)
-			look(&r, true);
-	if (read(DENIALS_SOCKET, none, sizeof none) > 0)
+	if (!attend(&r))
 		return 0;
-	if (!look(&r, log)) {
+	if (!look(&r)) {
 		fprintf(stderr, "caverun: what the network's policy refused cannot be read: %s\n", strerror(errno));
 		return 1;
 	}

@@ -8,6 +8,27 @@
 #include <stdint.h>
 
 #include "bpf/artefact.h"
+#include "runtime/refused/protocol.h"
+
+/* --- told.c --------------------------------------------------------------- */
+
+struct lookup {
+	struct denials_told what;
+	uint64_t count;
+};
+
+/* What caverun has told of host names. */
+struct told {
+	uint32_t (*address)[4]; /* that granted names have had */
+	struct lookup *lookup; /* that were refused, each name once */
+	size_t naddresses, nlookups;
+	uint64_t lost; /* lookups beyond those */
+};
+
+void told_hear(struct told *t, const struct denials_told *what);
+
+/* Whether a granted name has had the address of what was refused. */
+bool told_has(const struct told *t, const struct cave_denial *d);
 
 /* --- rules.c -------------------------------------------------------------- */
 
@@ -18,6 +39,8 @@ struct rules {
 	const uint32_t *word; /* of every rule, those of its addresses are there */
 	const char *names;
 	size_t names_size;
+	bool hosts; /* the policy grants by host name: */
+	const struct told *told;
 };
 
 /* None where there is no section, or it does not read as one. */
@@ -77,8 +100,13 @@ enum { SAY_MAX = 1024 };
 /* The sentence about one, without its newline. */
 void say_text(const struct rules *r, const struct denied *d, char text[SAY_MAX]);
 
+/* The same of a lookup. */
+void say_lookup(const struct lookup *l, char text[SAY_MAX]);
+
 /* A line of JSON with its newline; its length. */
 size_t say_json(const struct rules *r, const struct denied *d, uint64_t milliseconds, char text[SAY_MAX]);
+
+size_t say_lookup_json(const struct lookup *l, uint64_t milliseconds, char text[SAY_MAX]);
 
 /* "connected to look for a route", by which lookups order what they have found, and which may fail. */
 bool say_is_probe(const struct rules *r, const struct denied *d);

@@ -28,7 +28,7 @@ void rules_open(const struct artefact *a, struct rules *out)
 	struct cave_rules head;
 	size_t size;
 
-	*out = (struct rules){ .n = 0 };
+	*out = (struct rules){ .n = 0, .hosts = a->host_record != NULL };
 	if (!s || s->size < sizeof head)
 		return;
 	memcpy(&head, data, sizeof head);
@@ -149,7 +149,7 @@ struct verdict rules_explain(const struct rules *r, const struct cave_denial *d)
 		if (reason != REASON_NONE && (v.reason == REASON_NONE || reason < v.reason))
 			v = (struct verdict){ reason, &r->rule[i] };
 	}
-	if (!v.rule && !family && r->n && d->hook != CAVE_HOOK_SOCK_CREATE)
+	if (!v.rule && !family && r->n && !r->hosts && d->hook != CAVE_HOOK_SOCK_CREATE)
 		v.reason = REASON_FAMILY;
 	return v;
 }

@@ -117,7 +117,7 @@ bool say_is_probe(const struct rules *r, const struct denied *d)
 
 	if (w->protocol != IPPROTO_UDP || (w->hook != CAVE_HOOK_CONNECT4 && w->hook != CAVE_HOOK_CONNECT6))
 		return false;
-	return w->port == 0 || w->port == DISCARD_PORT || rules_grant_tcp(r, w);
+	return w->port == 0 || w->port == DISCARD_PORT || rules_grant_tcp(r, w) || (r->hosts && told_has(r->told, w));
 }
 
 static void put_line(struct text *t, const struct rules *r, const struct cave_rule *rule)
@@ -147,10 +147,22 @@ static void put_host(struct text *t, const struct rules *r, const struct cave_de
 	put(t, "\"");
 }
 
-static void put_reason(struct text *t, const struct rules *r, const struct cave_denial *d, const struct verdict *v)
+/* No rule on addresses is near. */
+static void put_no_rule(struct text *t, const struct rules *r, const struct cave_denial *d, enum reason reason)
 {
 	char room[INET6_ADDRSTRLEN];
 
+	if (r->hosts && !is_bind(d) && d->hook != CAVE_HOOK_INGRESS && d->hook != CAVE_HOOK_SOCK_CREATE)
+		put(t, told_has(r->told, d) ? "; no rule; granted names have this address, with other ports"
+					    : "; no rule; no granted name that was looked up has this address");
+	else if (reason == REASON_FAMILY)
+		put(t, "; no rule names IPv%c", address(d, room) ? '4' : '6');
+	else
+		put(t, "; no rule");
+}
+
+static void put_reason(struct text *t, const struct rules *r, const struct cave_denial *d, const struct verdict *v)
+{
 	switch (v->reason) {
 	case REASON_DENIED:
 		put(t, "; ");
@@ -158,10 +170,8 @@ static void put_reason(struct text *t, const struct rules *r, const struct cave_
 		put(t, " denies it");
 		return;
 	case REASON_FAMILY:
-		put(t, "; no rule names IPv%c", address(d, room) ? '4' : '6');
-		return;
 	case REASON_NONE:
-		put(t, "; no rule");
+		put_no_rule(t, r, d, v->reason);
 		return;
 	default:
 		put(t, "; no rule; ");
@@ -190,8 +200,49 @@ void say_text(const struct rules *r, const struct denied *d, char text[SAY_MAX])
 	if (d->count > 1)
 		put(&t, ", %llu times", (unsigned long long)d->count);
 	put_reason(&t, r, &d->what, &v);
-	if (is_lookup(&d->what) && v.reason != REASON_DENIED)
+	if (is_lookup(&d->what) && v.reason != REASON_DENIED && !r->hosts)
 		put(&t, "; a name lookup? grant: allow resolver");
+}
+
+static const char *const whys[DENIALS_WHYS] = {
+	[DENIALS_NO_RULE] = "no rule",
+	[DENIALS_DENIED] = "denied",
+	[DENIALS_ELSEWHERE] = "place",
+};
+
+void say_lookup(const struct lookup *l, char text[SAY_MAX])
+{
+	static const char *const reason[DENIALS_WHYS] = {
+		[DENIALS_NO_RULE] = "no rule names it",
+		[DENIALS_DENIED] = "a rule denies it",
+		[DENIALS_ELSEWHERE] = "its addresses are not where the rules say",
+	};
+	struct text t = { text, 0 };
+
+	put(&t, "refused by policy: lookup %s", l->what.name);
+	if (l->count > 1)
+		put(&t, ", %llu times", (unsigned long long)l->count);
+	put(&t, "; %s", reason[l->what.why]);
+}
+
+size_t say_lookup_json(const struct lookup *l, uint64_t milliseconds, char text[SAY_MAX])
+{
+	struct json j;
+
+	json_begin(&j, text, SAY_MAX - 1);
+	json_open(&j, '{');
+	json_put_number(&j, "time_ms", milliseconds);
+	json_put_string(&j, "hook", "lookup");
+	json_put_string(&j, "name", l->what.name);
+	json_put_number(&j, "type", l->what.type);
+	json_put_number(&j, "count", l->count);
+	json_put_boolean(&j, "probe", false);
+	json_put_string(&j, "reason", whys[l->what.why]);
+	json_close(&j, '}');
+	if (!json_end(&j))
+		return 0;
+	text[j.n] = '\n';
+	return j.n + 1;
 }
 
 size_t say_json(const struct rules *r, const struct denied *d, uint64_t milliseconds, char text[SAY_MAX])
@@ -224,7 +275,7 @@ size_t say_json(const struct rules *r, const struct denied *d, uint64_t millisec
 		json_put_string(&j, "file", file);
 		json_put_number(&j, "line", v.rule->line);
 	}
-	if (is_lookup(&d->what) && v.reason != REASON_DENIED)
+	if (is_lookup(&d->what) && v.reason != REASON_DENIED && !r->hosts)
 		json_put_string(&j, "grant", "allow resolver");
 	json_close(&j, '}');
 	if (!json_end(&j))

@@ -545,6 +545,37 @@ def index(name):
     return json.loads(done.stdout)[0]["ifindex"]
 
 
+REPORTED = ["lookup other.test, 2 times; no rule names it", "lookup bad.wild.test, 2 times; a rule denies it",
+            "lookup moved.test; its addresses are not where the rules say", "lookup ?; no rule names it",
+            f"connect tcp {NEAR4}:81; no rule; granted names have this address, with other ports",
+            f"send udp {NEAR4}:54; no rule; granted names have this address, with other ports",
+            "connect tcp 203.0.113.9:8300; no rule; no granted name that was looked up has this address"]
+
+
+def reported(lab):
+    """What was refused is said, and what a lookup of both families tries of its own is told apart."""
+    log, strange = f"{lab.work}/log", "hex:05" + b"\x1b[2Jx".hex() + "0474657374" + "00"
+    steps = [["lookup", "dual.test"], ["connect", "dual.test", PORT], ["lookup", "other.test"], ["lookup", "bad.wild.test"],
+             ["lookup", "moved.test", 4], ["ask", NEAR4, "web.test"], ["ask", NEAR4, "web.test", 1, 54], ["connect", NEAR4, 81],
+             ["connect", "203.0.113.9", PORT], ["ask", NEAR4, strange]]
+    process = lab.begin(*steps, options=("--report", "--log", log))
+    outcome(process, steps)
+    for line in REPORTED:
+        check(f"caverun: refused by policy: {line}\n" in process.said, f"the report has: {line}", process.said)
+    rest = [x for x in process.said.splitlines() if x[len("caverun: refused by policy: "):] not in REPORTED and
+            ".corp.test" not in x]
+    check(len(rest) == 1 and rest[0].endswith(" address probes, harmless"), "beside these, probes", process.said)
+    with open(log, encoding="ascii") as f:
+        lines = [json.loads(x) for x in f]
+    check({(x["name"], x["reason"]) for x in lines if x["hook"] == "lookup" and "corp" not in x["name"]} ==
+          {("other.test", "no rule"), ("bad.wild.test", "denied"), ("moved.test", "place"), ("?", "no rule")}, "and the log")
+    check(not [x for x in lines if x["protocol" if "protocol" in x else "hook"] == "udp" and x["port"] != 54 and not x["probe"]],
+          "where probes are told apart", str(lines))
+    process = lab.begin(["ask", NEAR4, "web.test"], options=("--report",))
+    outcome(process, [[]])
+    check(process.said == "caverun: nothing was refused by the network's policy\n", "a control: nothing refused", process.said)
+
+
 def interfaces(lab):
     """A question that is to leave by an interface of the tool's choice: the kernel would send it on to the router there."""
     sh(f"ip -n {HERE} route add default via {NEAR4} dev near")
@@ -715,7 +746,7 @@ def test(work, near, far):  # pylint: disable=unused-argument
         slow = expiry(lab)
         builder = threading.Thread(target=build, args=(work,))
         builder.start()
-        for part in (granted, refused, other_runs, killed_resolver, no_resolver, forged, meddling, killed_runtime, crowded, interfaces, load):
+        for part in (granted, refused, other_runs, killed_resolver, no_resolver, forged, meddling, killed_runtime, crowded, reported, interfaces, load):
             part(lab)
         real(lab)
         builder.join()

@@ -82,10 +82,10 @@ total=$("$python" -c '
 import re, sys
 lines = [line for line in open(sys.argv[1]) if "refused by policy" in line]
 print(sum(int((re.search(r", (\d+) times", line) or [0, 1])[1]) for line in lines))' "$work/err")
-expect "the record has as many as the report" "$counted" = "{\"network\": $total, \"probes\": 0}"
+expect "the record has as many as the report" "$counted" = "{\"network\": $total, \"probes\": 0, \"lookups\": 0}"
 expect "and the log counts the same" "$(record --log "$work/log.counted")" = "$counted"
 "$caverun" --status-fd 9 --report "$work/report.bpf" -- "$probe" ids 9>"$work/record" >/dev/null 2>&1
-expect "nothing refused is 0, and not unknown" -n "$(grep -F '"refusals":{"network":0,"probes":0}' "$work/record")"
+expect "nothing refused is 0, and not unknown" -n "$(grep -F '"refusals":{"network":0,"probes":0,"lookups":0}' "$work/record")"
 run "$caverun" --report "$work/report.bpf" --keep-fd 8 -- "$probe" ids 8</dev/null
 expect "control: a start that is made reports" "$status $(grep -c 'nothing was refused' "$work/err")" = "0 1"
 run "$caverun" --report "$work/report.bpf" --keep-fd 8 -- "$probe" ids 8<"$work"
