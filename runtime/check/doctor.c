@@ -25,6 +25,9 @@ enum {
 	NEED_CHILDREN = 1u << 3, /* other processes of the tool's */
 	NEED_MEMORY = 1u << 4, /* a limit on it */
 	NEED_TASKS = 1u << 5,
+	NEED_NAMES = 1u << 6, /* grants by host name */
+	NEED_COVERS = 1u << 7, /* denials of files, a private /dev/shm */
+	NEED_GROUP = 1u << 8, /* processor time of several processes */
 };
 
 struct mechanism {
@@ -36,6 +39,7 @@ struct mechanism {
 };
 
 #define NETWORK "network grants are refused"
+#define NAMES "grants by host name are refused"
 #define HOOKS "Linux 5.8 with CONFIG_CGROUP_BPF; CAP_BPF and CAP_NET_ADMIN in the first user namespace"
 #define PLAIN "without it the calls that change modes, owners and times of files are refused"
 
@@ -48,16 +52,22 @@ static const struct mechanism mechanisms[] = {
 	{ "user_namespace", try_user_namespace, 0, "an ordinary user has no mount namespace", NULL },
 	{ "read_only_mounts", try_read_only, NEED_MOUNTS, PLAIN, "Linux 5.12; CAP_SYS_ADMIN or user namespaces" },
 	{ "write_grant_mounts", try_write_grant, NEED_MOUNTS, PLAIN, "Linux 5.12; CAP_SYS_ADMIN or user namespaces" },
+	{ "private_files", try_cover, NEED_COVERS, "denials of files, and shm, are refused",
+	  "Linux 5.12; CAP_SYS_ADMIN or user namespaces" },
 	{ "landlock_truncate", try_landlock_truncate, 0, "nothing starts where there is no mount namespace either",
 	  "Linux 6.2" },
 	{ "landlock_signals", try_landlock_scope, 0, "signals to other processes are refused by the filter", "Linux 6.12" },
 	{ "pid_namespace", try_pid_namespace, NEED_CHILDREN, "contained children are refused",
 	  "CONFIG_PID_NS; CAP_SYS_ADMIN or user namespaces" },
+	{ "private_proc", try_private_proc, NEED_CHILDREN, "contained children are refused",
+	  "Linux 5.9; in a container, a /proc with nothing mounted in it (procMount: Unmasked)" },
 	{ "pidfd", try_pidfd, 0, "hosts of libcave have no descriptor of a tool", "Linux 5.3" },
-	{ "seccomp_listener", try_listener, 0, "--trace is refused", "Linux 5.5" },
-	{ "cgroup_v2", try_cgroup, NEED_EGRESS, NETWORK,
-	  "mount -t cgroup2 none DIR, writable, and delegate the caller's group to its user" },
+	{ "seccomp_listener", try_listener, NEED_CHILDREN, "--trace and contained children are refused", "Linux 5.5" },
+	{ "cgroup_v2", try_cgroup, NEED_EGRESS | NEED_GROUP, NETWORK ", and cpu-time of children",
+	  "a writable cgroup v2 (mount -t cgroup2 none DIR), and a group of it that is delegated to the user who asks "
+	  "(systemd-run --scope -p Delegate=yes), or root" },
 	{ "clone_into_cgroup", try_clone_into_cgroup, NEED_EGRESS, NETWORK, "Linux 5.7" },
+	{ "cgroup_record", try_record, NEED_EGRESS, NETWORK, "Linux 5.7" },
 	{ "egress_connect4", try_connect4, NEED_EGRESS, NETWORK, HOOKS },
 	{ "egress_connect6", try_connect6, NEED_EGRESS, NETWORK, HOOKS },
 	{ "egress_sendmsg4", try_sendmsg4, NEED_EGRESS, NETWORK, HOOKS },
@@ -67,6 +77,10 @@ static const struct mechanism mechanisms[] = {
 	{ "egress_sock_create", try_sock_create, NEED_EGRESS, NETWORK, HOOKS },
 	{ "egress_packets_out", try_egress, NEED_EGRESS, NETWORK, HOOKS },
 	{ "egress_packets_in", try_ingress, NEED_EGRESS, NETWORK, HOOKS },
+	{ "names_recvmsg4", try_recvmsg4, NEED_NAMES, NAMES, HOOKS },
+	{ "names_recvmsg6", try_recvmsg6, NEED_NAMES, NAMES, HOOKS },
+	{ "names_getpeername4", try_getpeername4, NEED_NAMES, NAMES, HOOKS },
+	{ "names_getpeername6", try_getpeername6, NEED_NAMES, NAMES, HOOKS },
 	/*
 	 * Last of those that use the group: Linux 6.18 kills what is cloned into a group that was killed before and the
 	 * caller's own was not (cgroup_css_set_fork() notes the number of kills of the one, cgroup_post_fork() compares it
@@ -74,6 +88,9 @@ static const struct mechanism mechanisms[] = {
 	 */
 	{ "cgroup_kill", try_cgroup_kill, NEED_EGRESS, NETWORK, "Linux 5.14" },
 	{ "btf", try_btf, 0, "the verifier's log shows no lines of the profile", "CAP_BPF; CONFIG_DEBUG_INFO_BTF" },
+	{ "cave_load", try_loader, NEED_EGRESS, NETWORK, "install it whole (make install)" },
+	{ "cave_resolve", try_resolver, NEED_NAMES, NAMES, "install it whole (make install)" },
+	{ "cave_report", try_reporter, 0, "--report and --log are refused", "install it whole (make install)" },
 	{ "memory_controller", try_memory, NEED_MEMORY, "limits on memory are refused",
 	  "start caverun alone in a group that is delegated (systemd-run --scope -p Delegate=yes)" },
 	{ "pids_controller", try_pids, NEED_TASKS, "limits on tasks are refused",
@@ -88,13 +105,23 @@ struct findings {
 	unsigned needs;
 	bool missing; /* something that is needed */
 	struct {
-		bool needed;
+		bool needed, untried;
 		int error;
 		const char *detail, *remedy;
 	} of[MECHANISMS];
 };
 
 /* --- what a policy needs -------------------------------------------------------------------------- */
+
+static bool has_covers(const struct artefact *a)
+{
+	struct artefact_record record;
+
+	for (size_t at = 0; artefact_next(a, &at, &record);)
+		if (record.type == CAVE_RECORD_FILE && record.flags & (CAVE_FILE_DENY | CAVE_FILE_SHM))
+			return true;
+	return false;
+}
 
 static unsigned needs_of_artefact(const struct artefact *a)
 {
@@ -103,6 +130,9 @@ static unsigned needs_of_artefact(const struct artefact *a)
 	needs |= a->requires & CAVE_REQUIRE_EGRESS ? NEED_EGRESS : 0;
 	needs |= a->requires & CAVE_REQUIRE_MOUNTS ? NEED_MOUNTS : 0;
 	needs |= a->max_children ? NEED_CHILDREN : 0;
+	needs |= a->max_children && a->limits.value[CAVE_LIMIT_CPU_TIME] ? NEED_GROUP : 0;
+	needs |= a->host_record ? NEED_NAMES : 0;
+	needs |= has_covers(a) ? NEED_COVERS : 0;
 	needs |= a->limits.value[CAVE_LIMIT_MEMORY] ? NEED_MEMORY : 0;
 	return needs | (a->limits.value[CAVE_LIMIT_TASKS] ? NEED_TASKS : 0);
 }
@@ -151,7 +181,7 @@ static void judge(struct findings *f, bool privileged)
 {
 	for (size_t i = 0; i < MECHANISMS; i++)
 		f->of[i].needed = mechanisms[i].needs & f->needs;
-	if (f->needs & NEED_MOUNTS && !privileged)
+	if (f->needs & (NEED_MOUNTS | NEED_CHILDREN | NEED_COVERS) && !privileged)
 		need(f, "user_namespace");
 	if (lacks(f, "read_only_mounts") || lacks(f, "write_grant_mounts"))
 		need(f, "landlock_truncate");
@@ -178,8 +208,10 @@ static bool try_all(struct memory *m, const struct host *host, struct findings *
 		*t = (struct trial){ .host = host };
 		mechanisms[i].try(t);
 		f->of[i].error = t->error;
+		f->of[i].untried = t->untried;
 		f->of[i].detail = memory_string(m, t->detail, strlen(t->detail));
-		f->of[i].remedy = mechanisms[i].remedy ? mechanisms[i].remedy : user_namespaces();
+		f->of[i].remedy = t->untried ? "that of cgroup_v2" :
+				  mechanisms[i].remedy ? mechanisms[i].remedy : user_namespaces();
 	}
 	munmap(t, sizeof *t);
 	return true;
@@ -190,7 +222,7 @@ static bool find_out(struct memory *m, struct findings *f, struct refusal *r)
 	struct cgroup own = { .parent = -1, .fd = -1 }, group = own;
 	struct scratch scratch;
 	struct refusal no_group = { .code = CAVE_OK };
-	struct host host = { .privileged = has_capability(CAP_SYS_ADMIN), .group = -1, .parent = -1 };
+	struct host host = { .privileged = has_capability(CAP_SYS_ADMIN), .group = -1, .parent = -1, .memory = m };
 	bool ok;
 
 	if (uname(&f->kernel))
@@ -204,8 +236,7 @@ static bool find_out(struct memory *m, struct findings *f, struct refusal *r)
 		host.parent = group.parent;
 		host.group_path = group.path;
 	} else {
-		host.group_error = EACCES;
-		host.group_fault = no_group.text;
+		host.no_group = &no_group;
 	}
 	ok = try_all(m, &host, f, r);
 	if (host.group >= 0 && !cgroup_remove(&group, r))
@@ -233,10 +264,12 @@ static bool print_text(struct memory *m, const struct findings *f, struct refusa
 	for (size_t i = 0; i < MECHANISMS && n < REPORT_MAX; i++) {
 		n += (size_t)snprintf(text + n, REPORT_MAX - n, "%-8s %-20s %s", word(f, i), mechanisms[i].name,
 				      f->of[i].detail);
+		if (n < REPORT_MAX && f->of[i].error && !f->of[i].untried)
+			n += (size_t)snprintf(text + n, REPORT_MAX - n, ": %s (errno %d)", strerror(f->of[i].error),
+					      f->of[i].error);
 		if (n < REPORT_MAX && f->of[i].error)
-			n += (size_t)snprintf(text + n, REPORT_MAX - n, ": %s (errno %d)\n%-30s%s\n%-30sremedy: %s",
-					      strerror(f->of[i].error), f->of[i].error, "", mechanisms[i].without, "",
-					      f->of[i].remedy);
+			n += (size_t)snprintf(text + n, REPORT_MAX - n, "\n%-30s%s\n%-30sremedy: %s", "",
+					      mechanisms[i].without, "", f->of[i].remedy);
 		if (n < REPORT_MAX)
 			n += (size_t)snprintf(text + n, REPORT_MAX - n, "\n");
 	}
@@ -278,11 +311,16 @@ static bool print_json(struct memory *m, const struct findings *f, struct refusa
 	return check_print(text, r);
 }
 
+static bool is_for_network(const struct findings *f, size_t i)
+{
+	return mechanisms[i].needs & f->needs & (NEED_EGRESS | NEED_NAMES);
+}
+
 static bool missing(const struct findings *f, struct refusal *r)
 {
 	for (size_t i = 0; i < MECHANISMS; i++)
 		if (f->of[i].needed && f->of[i].error)
-			return refuse(r, mechanisms[i].needs & NEED_EGRESS ? CAVE_NETWORK_UNAVAILABLE : CAVE_FAILED,
+			return refuse(r, is_for_network(f, i) ? CAVE_NETWORK_UNAVAILABLE : CAVE_FAILED,
 				      "this host lacks %s: %s", mechanisms[i].name, f->of[i].detail);
 	return true;
 }

@@ -26,6 +26,25 @@ void trial_fail(struct trial *t, int error, const char *format, ...)
 	t->error = error ? error : EPROTO;
 }
 
+void trial_refused(struct trial *t, const struct refusal *r)
+{
+	char errno_text[128];
+	size_t n = (size_t)snprintf(errno_text, sizeof errno_text, ": %s (errno %d)", strerror(r->error), r->error);
+	size_t length = strlen(r->text);
+
+	if (length > n && !strcmp(r->text + length - n, errno_text))
+		length -= n;
+	trial_fail(t, r->error ? r->error : ENOENT, "%.*s", (int)length, r->text);
+}
+
+bool trial_without_group(struct trial *t)
+{
+	t->untried = t->host->group < 0;
+	if (t->untried)
+		trial_fail(t, ENOENT, "not tried: it takes a control group (cgroup_v2)");
+	return t->untried;
+}
+
 void trial_works(struct trial *t, const char *format, ...)
 {
 	va_list ap;

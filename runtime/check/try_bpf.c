@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The hooks of egress: a program that refuses everything is loaded, attached to the new group, and a child in that
- * group does what the hook must see.  Without the program the same goes through: it is done first.
+ * group does what the hook must see.  Without the program the same goes through: it is done first.  The hooks that
+ * cannot refuse change the port of a peer.
  */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,20 +35,30 @@ static long bpf(enum bpf_cmd command, union bpf_attr *attr)
 	return syscall(SYS_bpf, command, attr, sizeof *attr);
 }
 
-/* return 0: refused, or dropped */
+enum { CHANGED_PORT = 0x0707 }; /* the same in either byte order */
+
+/* return 0: refused, or dropped; or the peer's port is changed. */
 static long load(const struct hook *hook)
 {
 	static const struct bpf_insn refuse[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
+	static const struct bpf_insn change[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = CHANGED_PORT },
+		{ .code = BPF_STX | BPF_MEM | BPF_W, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_2,
+		  .off = offsetof(struct bpf_sock_addr, user_port) },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	bool changes = hook - hooks >= CAVE_HOOK_NAMES;
 	union bpf_attr attr;
 
 	memset(&attr, 0, sizeof attr);
 	attr.prog_type = hook->type;
 	attr.expected_attach_type = hook->attach;
-	attr.insns = (uintptr_t)refuse;
-	attr.insn_cnt = sizeof refuse / sizeof *refuse;
+	attr.insns = changes ? (uintptr_t)change : (uintptr_t)refuse;
+	attr.insn_cnt = changes ? sizeof change / sizeof *change : sizeof refuse / sizeof *refuse;
 	attr.license = (uintptr_t) "MIT";
 	return bpf(BPF_PROG_LOAD, &attr);
 }
@@ -141,6 +153,36 @@ static int do_receive(bool six)
 	return recv(fd, &c, 1, 0) == 1 ? 0 : errno == EAGAIN ? EPERM : errno;
 }
 
+static bool is_changed(const struct endpoint *e, bool six)
+{
+	return (six ? e->in6.sin6_port : e->in.sin_port) == CHANGED_PORT;
+}
+
+/* Sends to itself and looks where it came from: EPERM if the port was changed. */
+static int do_receive_from(bool six)
+{
+	struct timeval patience = { .tv_usec = RECEIVE_MS * 1000 };
+	struct endpoint e = loopback(six, 0);
+	int fd = datagram(six);
+	char c;
+
+	if (fd < 0 || bind(fd, &e.sa, e.size) || getsockname(fd, &e.sa, &e.size) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
+	    sendto(fd, "x", 1, 0, &e.sa, e.size) != 1 || recvfrom(fd, &c, 1, 0, &e.sa, &e.size) != 1)
+		return errno;
+	return is_changed(&e, six) ? EPERM : 0;
+}
+
+static int do_ask_peer(bool six)
+{
+	struct endpoint e = loopback(six, DISCARD);
+	int fd = datagram(six);
+
+	if (fd < 0 || connect(fd, &e.sa, e.size) || getpeername(fd, &e.sa, &e.size))
+		return errno;
+	return is_changed(&e, six) ? EPERM : 0;
+}
+
 static const struct {
 	int (*run)(bool six);
 	bool six;
@@ -150,6 +192,8 @@ static const struct {
 	[CAVE_HOOK_BIND4] = { do_bind, false },	      [CAVE_HOOK_BIND6] = { do_bind, true },
 	[CAVE_HOOK_SOCK_CREATE] = { do_create, false }, [CAVE_HOOK_EGRESS] = { do_send, false },
 	[CAVE_HOOK_INGRESS] = { do_receive, false },
+	[CAVE_HOOK_RECVMSG4] = { do_receive_from, false }, [CAVE_HOOK_RECVMSG6] = { do_receive_from, true },
+	[CAVE_HOOK_GETPEERNAME4] = { do_ask_peer, false }, [CAVE_HOOK_GETPEERNAME6] = { do_ask_peer, true },
 };
 
 /* --- one hook -------------------------------------------------------------------------------------- */
@@ -159,9 +203,10 @@ static void refused(struct trial *t, enum cave_hook hook)
 	int error = attempt[hook].run(attempt[hook].six);
 
 	if (error == EPERM)
-		trial_works(t, "a program on it was loaded and attached, and refused a child in the new group");
+		trial_works(t, "a program on it was loaded and attached, and %s a child in the new group",
+			    hook < CAVE_HOOK_NAMES ? "refused" : "changed what was seen by");
 	else
-		trial_fail(t, error, "a program is attached to it and does not refuse");
+		trial_fail(t, error, "a program is attached to it and has no effect");
 }
 
 #define IN_GROUP(name, hook)                                                                                           \
@@ -180,17 +225,15 @@ static void try_hook(struct trial *t, enum cave_hook hook, trial_fn *in_group)
 	int before = attempt[hook].run(attempt[hook].six);
 	long program;
 
-	/* Without an address on the loopback of that family only the attaching can be shown. */
-	if (group < 0) {
-		trial_fail(t, t->host->group_error, "%s", t->host->group_fault);
-		return;
-	}
 	program = load(&hooks[hook]);
 	if (program < 0) {
 		trial_fail(t, errno, "loading a program for it");
 		return;
 	}
-	if (attach(BPF_PROG_ATTACH, &hooks[hook], (int)program, group)) {
+	/* Without an address on the loopback of that family only the attaching can be shown. */
+	if (trial_without_group(t)) {
+		;
+	} else if (attach(BPF_PROG_ATTACH, &hooks[hook], (int)program, group)) {
 		trial_fail(t, errno, "attaching a program to it");
 	} else {
 		if (!before)
@@ -212,6 +255,10 @@ IN_GROUP(bind6, CAVE_HOOK_BIND6)
 IN_GROUP(sock_create, CAVE_HOOK_SOCK_CREATE)
 IN_GROUP(egress, CAVE_HOOK_EGRESS)
 IN_GROUP(ingress, CAVE_HOOK_INGRESS)
+IN_GROUP(recvmsg4, CAVE_HOOK_RECVMSG4)
+IN_GROUP(recvmsg6, CAVE_HOOK_RECVMSG6)
+IN_GROUP(getpeername4, CAVE_HOOK_GETPEERNAME4)
+IN_GROUP(getpeername6, CAVE_HOOK_GETPEERNAME6)
 
 /* --- types ----------------------------------------------------------------------------------------- */
 

@@ -7,22 +7,18 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "runtime/check/trial.h"
 #include "runtime/groups.h"
 #include "runtime/memory.h"
 
-static bool no_group(struct trial *t)
-{
-	if (t->host->group < 0)
-		trial_fail(t, t->host->group_error, "%s", t->host->group_fault);
-	return t->host->group < 0;
-}
-
 void try_cgroup(struct trial *t)
 {
-	if (!no_group(t))
+	if (t->host->group < 0)
+		trial_refused(t, t->host->no_group);
+	else
 		trial_works(t, "%s was made", t->host->group_path);
 }
 
@@ -45,8 +41,24 @@ static void cloned(struct trial *t)
 
 void try_clone_into_cgroup(struct trial *t)
 {
-	if (!no_group(t))
+	if (!trial_without_group(t))
 		trial_in_child(t, 0, t->host->group, cloned);
+}
+
+/* What was loaded is remembered at the group, as an attribute. */
+void try_record(struct trial *t)
+{
+	static const char name[] = "user.cave-check";
+	char back[8];
+
+	if (trial_without_group(t))
+		return;
+	if (fsetxattr(t->host->group, name, "kept", 4, 0))
+		trial_fail(t, errno, "setting an attribute of the new group");
+	else if (fgetxattr(t->host->group, name, back, sizeof back) != 4 || memcmp(back, "kept", 4) != 0)
+		trial_fail(t, errno, "reading the attribute of the new group");
+	else
+		trial_works(t, "an attribute of the new group was set and read");
 }
 
 /* Kills itself, being in the group. */
@@ -60,23 +72,11 @@ static void killed(struct trial *t)
 
 void try_cgroup_kill(struct trial *t)
 {
-	if (!no_group(t))
+	if (!trial_without_group(t))
 		trial_in_child(t, 0, t->host->group, killed);
 }
 
 /* --- controllers ---------------------------------------------------------------------------------- */
-
-/* The report says the errno by itself. */
-static void trial_refused(struct trial *t, struct refusal *r)
-{
-	char errno_text[128];
-	size_t n = (size_t)snprintf(errno_text, sizeof errno_text, ": %s (errno %d)", strerror(r->error), r->error);
-	size_t length = strlen(r->text);
-
-	if (length > n && !strcmp(r->text + length - n, errno_text))
-		r->text[length - n] = '\0';
-	trial_fail(t, r->error ? r->error : ENOENT, "%s", r->text);
-}
 
 /* What a start does for a limit, with the group that it makes for it. */
 static void try_limit(struct trial *t, enum cave_limit limit, uint64_t value)

@@ -93,3 +93,76 @@ void try_write_grant(struct trial *t)
 {
 	trial_in_child(t, CLONE_NEWNS | trial_user_flag(t), -1, give_back);
 }
+
+/* A file system of `type` with the options, or -1 with the step noted. */
+static long file_system(struct trial *t, const char *type, const char *const options[], unsigned attributes)
+{
+	long mount, fs = syscall(SYS_fsopen, type, K_FSOPEN_CLOEXEC);
+
+	if (fs < 0) {
+		trial_fail(t, errno, "fsopen of %s", type);
+		return -1;
+	}
+	for (; *options; options += 2)
+		if (syscall(SYS_fsconfig, (int)fs, K_FSCONFIG_SET_STRING, options[0], options[1], 0)) {
+			trial_fail(t, errno, "the option %s=%s of %s", options[0], options[1], type);
+			return -1;
+		}
+	if (syscall(SYS_fsconfig, (int)fs, K_FSCONFIG_CMD_CREATE, NULL, NULL, 0)) {
+		trial_fail(t, errno, "making one of %s", type);
+		return -1;
+	}
+	mount = syscall(SYS_fsmount, (int)fs, K_FSMOUNT_CLOEXEC, attributes);
+	if (mount < 0)
+		trial_fail(t, errno, "fsmount of %s", type);
+	return mount;
+}
+
+/* As for a tool that may have other processes. */
+static void own_proc(struct trial *t)
+{
+	static const char *const options[] = { "subset", "pid", "hidepid", "ptraceable", NULL };
+	long mount;
+
+	if (!make_read_only(t))
+		return;
+	mount = file_system(t, "proc", options,
+			    K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV | K_MOUNT_ATTR_NOEXEC);
+	if (mount < 0)
+		return;
+	if (syscall(SYS_move_mount, (int)mount, "", AT_FDCWD, "/proc", K_MOVE_MOUNT_F_EMPTY_PATH))
+		trial_fail(t, errno, "move_mount to /proc");
+	else if (access("/proc/1/stat", R_OK) || !access("/proc/stat", F_OK))
+		trial_fail(t, 0, "what it shows is not the processes alone");
+	else
+		trial_works(t, "a child mounted one that holds its own processes and nothing else");
+}
+
+void try_private_proc(struct trial *t)
+{
+	trial_in_child(t, CLONE_NEWPID | CLONE_NEWNS | trial_user_flag(t), -1, own_proc);
+}
+
+/* As over a folder that is denied, or /dev/shm. */
+static void cover(struct trial *t)
+{
+	static const char *const options[] = { "mode", "0", NULL };
+	long mount;
+
+	if (!make_read_only(t))
+		return;
+	mount = file_system(t, "tmpfs", options, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID | K_MOUNT_ATTR_NODEV);
+	if (mount < 0)
+		return;
+	if (syscall(SYS_move_mount, (int)mount, "", AT_FDCWD, t->host->folder, K_MOVE_MOUNT_F_EMPTY_PATH))
+		trial_fail(t, errno, "move_mount over a folder");
+	else if (!access(t->host->file, F_OK))
+		trial_fail(t, 0, "the file in it could still be seen");
+	else
+		trial_works(t, "a child covered a folder with an empty file system of memory");
+}
+
+void try_cover(struct trial *t)
+{
+	trial_in_child(t, CLONE_NEWNS | trial_user_flag(t), -1, cover);
+}

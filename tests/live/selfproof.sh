@@ -8,7 +8,7 @@ nobody=65534
 bin=$work/bin
 mkdir "$bin" "$work/home"
 chmod 777 "$work/home"
-cp "$caverun" "$build/cave-load" "$probe" "$build/cave-check" "$build"/conformance*.bpf "$build/tests/tools/nouserns" "$bin"
+cp "$caverun" "$build/cave-load" "$build/cave-report" "$build/cave-resolve" "$build/cave-resolve.bpf" "$probe" "$build/cave-check" "$build"/conformance*.bpf "$build/tests/tools/nouserns" "$bin"
 chmod -R go+rX "$bin"
 HOME=$work/home
 export HOME
@@ -25,6 +25,15 @@ profile wide {
     files { write workspace }
     credentialEnv OPENAI_API_KEY
 }
+END
+compile names "$work/names.bpf" <<'END'
+profile names { network { allow tcp "api.example.com" port 443 } }
+END
+compile children "$work/children.bpf" <<'END'
+profile children { childProcess { max-processes 4; execute "/bin/sh" } }
+END
+compile covers "$work/covers.bpf" <<'END'
+profile covers { files { shm } }
 END
 chmod 644 "$work"/*.bpf
 
@@ -46,6 +55,8 @@ expect "doctor: which other policies do not need" "$(mechanism egress_connect6)"
 expect_status "doctor: an ordinary user has what every policy needs" 0 as_nobody "$bin/caverun" --doctor
 expect_code "doctor: and cannot bound a network" 125 cave_sandbox_os_network_isolation_unavailable \
 	as_nobody "$bin/caverun" --doctor "$work/net.bpf"
+expect "doctor: what could not be tried for want of another is no fault of its own" \
+	-n "$(grep -A 2 '^MISSING  cgroup_record.*not tried' "$work/out" | grep 'remedy: that of cgroup_v2')"
 expect "doctor: it names what is missing, and the remedy" \
 	-n "$(grep -A 2 '^MISSING  cgroup_v2' "$work/out" | grep 'remedy: .*delegate')"
 expect_status "doctor: without user namespaces there are no mount namespaces" 0 bare "$bin/caverun" --doctor --format json
@@ -57,6 +68,24 @@ expect "doctor: is the one that they are missing for" -n "$(grep '^MISSING  read
 expect_code "doctor: no control groups" 125 cave_sandbox_os_network_isolation_unavailable \
 	unshare -m sh -c 'for at in $(awk "/ - cgroup2 /{print \$5}" /proc/self/mountinfo); do umount -l $at; done; exec "$@"' \
 	sh "$bin/caverun" --doctor "$work/net.bpf"
+needed() { json "[m['name'] for m in j['mechanisms'] if m['needed'] and m['name'] in '$1'.split()]"; }
+run "$bin/caverun" --doctor "$work/names.bpf" --format json
+expect "doctor: what host names need" "$status $(needed 'names_recvmsg4 names_getpeername6 cave_load cave_resolve private_proc')" = \
+	"0 ['names_recvmsg4', 'names_getpeername6', 'cave_load', 'cave_resolve']"
+run "$bin/caverun" --doctor "$work/children.bpf" --format json
+expect "doctor: what other processes need" "$status $(needed 'pid_namespace private_proc private_files cave_load')" = \
+	"0 ['pid_namespace', 'private_proc']"
+run "$bin/caverun" --doctor "$work/covers.bpf" --format json
+expect "doctor: what private files need" "$status $(needed 'private_proc private_files cave_load')" = "0 ['private_files']"
+run unshare -m sh -c 'mount -t tmpfs none /proc/fs; exec "$@"' sh setpriv --reuid=$nobody --regid=$nobody --clear-groups \
+	"$bin/caverun" --doctor "$work/children.bpf"
+expect "doctor: a /proc that something is mounted in gives no other one" \
+	"$status $(grep -A 2 '^MISSING  private_proc' "$work/out" | grep -c 'remedy: .*procMount')" = "125 1"
+mv "$bin/cave-load" "$bin/cave-load.away"
+expect_code "doctor: a helper that is not there" 125 cave_sandbox_os_network_isolation_unavailable \
+	"$bin/caverun" --doctor "$work/net.bpf"
+expect "doctor: is the one" -n "$(grep '^MISSING  cave_load' "$work/out")"
+mv "$bin/cave-load.away" "$bin/cave-load"
 expect_code "doctor: a damaged policy" 125 cave_sandbox_policy_invalid "$bin/caverun" --doctor "$work/net.cave"
 expect_code "doctor: no program is started" 125 cave_sandbox_failed "$bin/caverun" --doctor "$work/net.bpf" -- /bin/true
 expect "doctor: leaves nothing behind" -z "$(ls -A "$work/home"; ls -d /tmp/.cave-check-* 2>/dev/null)"
