@@ -19,7 +19,10 @@ struct lint_rule {
 	const char *why; /* a sentence, for reports that describe rules */
 };
 
-/* Replaces the text at a place.  A safe one leaves the reach as it is, which is proved before it is applied. */
+/*
+ * Replaces the text at a place.  A safe one leaves the reach as it is, which is proved before it is applied; of another
+ * it is proved that it grants nothing.
+ */
 struct lint_fix {
 	struct span at;
 	const char *text;
@@ -55,6 +58,7 @@ struct lint {
 	size_t n, cap;
 	struct suppression *suppression;
 	size_t nsuppressions, suppression_cap;
+	const struct node *tree; /* of the profile's file; NULL until a fix needs it */
 };
 
 /* The rules, ascending; NULL after the last. */
@@ -70,6 +74,17 @@ struct finding *lint_add(struct lint *l, unsigned id, struct span at, const char
 
 /* The fix that takes a statement away, and its line if nothing else stands on it. */
 struct lint_fix lint_remove(const struct lint *l, struct span at, bool safe);
+
+/*
+ * Others, of the profile's own file; without a place where there is none.  The operand at a place is taken out of its
+ * list, or the statement with it if it is the only one; a statement is put behind the one at a place, or in its stead;
+ * the first statement of a kind (compiler/ast.h) is removed from the profile whose name stands at a place.
+ */
+struct lint_fix lint_remove_item(struct lint *l, struct span at, bool safe);
+struct lint_fix lint_append(struct lint *l, struct span at, const char *text, const char *what);
+struct lint_fix lint_replace(struct lint *l, struct span at, const char *text, const char *what);
+struct lint_fix lint_remove_kind(struct lint *l, struct span profile, int kind);
+struct lint_fix lint_remove_comment(const struct lint *l, struct span at);
 
 /* Looks at a policy: all findings, sorted by place, suppressed ones marked. */
 void lint_policy(struct lint *l);
@@ -98,17 +113,20 @@ void lint_report(const struct lint *l, size_t n, enum lint_format format, FILE *
 
 const char *lint_severity(enum severity s);
 
+/* Text of others: control bytes become question marks. */
+void lint_put(const char *s, size_t n, FILE *to);
+
 /* Where a finding stands; false if it has no place. */
 bool lint_place(const struct lint *l, struct span at, const char **file, unsigned *line, unsigned *column);
 
 /* --- fixing -------------------------------------------------------------------------------------- */
 
 /*
- * Applies the fixes of one policy: those that are safe, or all.  *text is the profile's file as it is then, in the
- * arena.  Of two that overlap the earlier one is left out.  Returns how many were applied; a safe fix that would
- * change the reach is not.
+ * Applies the fixes of one policy: those that are safe, or all.  What each does is said on `to`.  Returns the policy
+ * as it is then, whose file number 1 is the fixed text, or NULL if there was nothing to fix.  A fix after which the
+ * profile does not compile is not made, nor one that grants anything, or, of the safe ones, that changes the reach.
  */
-size_t lint_apply(const struct lint *l, bool all, const char **text, size_t *size);
+struct compile *lint_apply(const struct lint *l, bool all, FILE *to);
 
 /* The command: `cavec lint …`, without its name.  Returns the exit status. */
 int lint_main(int argc, char **argv);

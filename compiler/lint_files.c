@@ -40,16 +40,21 @@ void lint_env(struct lint *l)
 
 	for (size_t i = 0; i < p->nenv; i++) {
 		const struct env_entry *e = &p->env[i];
+		struct finding *f;
 
 		if (e->set)
 			continue; /* of a built-in set */
 		if (matches(e->name, loading, sizeof loading / sizeof *loading) ||
-		    (!e->value && matches(e->name, loading_passed, sizeof loading_passed / sizeof *loading_passed)))
-			lint_add(l, 130, e->at, "%s makes programs load code, or start others", e->name)->instead =
-				"a setting of the tool's own, or none";
-		else if (!e->value && matches(e->name, pointing, sizeof pointing / sizeof *pointing))
-			lint_add(l, 131, e->at, "%s leads to credentials, or to an agent that holds them", e->name)->instead =
-				"credentialEnv with the one that the tool needs";
+		    (!e->value && matches(e->name, loading_passed, sizeof loading_passed / sizeof *loading_passed))) {
+			f = lint_add(l, 130, e->at, "%s makes programs load code, or start others", e->name);
+			f->instead = "a setting of the tool's own, or none";
+		} else if (!e->value && matches(e->name, pointing, sizeof pointing / sizeof *pointing)) {
+			f = lint_add(l, 131, e->at, "%s leads to credentials, or to an agent that holds them", e->name);
+			f->instead = "credentialEnv with the one that the tool needs";
+		} else {
+			continue;
+		}
+		f->fix = lint_remove_item(l, e->at, false);
 	}
 }
 
@@ -123,6 +128,34 @@ static const char *spelled(struct lint *l, const char *path, unsigned flags)
 	return path_spelling(l->arena, path, flags);
 }
 
+static bool is_below(const char *path, const char *top)
+{
+	return below(path, top) && strcmp(path, top) != 0 && !(is_place(path) && is_place(top));
+}
+
+/* A denial of all listed places below the grant, or the end of a grant that is one of them or lies in one. */
+static struct lint_fix fix_places(struct lint *l, const struct file_rule *f, const char *verb, unsigned right,
+				  const struct place *place, size_t n)
+{
+	const struct policy *p = &l->compile->policy;
+	const char *text = verb;
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if ((f->flags & CAVE_FILE_BASES) != place[i].base || is_denied(p, &place[i], right))
+			continue;
+		if (below(f->path, place[i].path))
+			return lint_remove_item(l, f->at, false);
+		if (!is_below(place[i].path, f->path))
+			continue;
+		text = arena_printf(l->arena, "%s%s %s", text, any ? "," : "", spelled(l, place[i].path, place[i].base));
+		any = true;
+	}
+	return any ? lint_append(l, f->at, text, text) : (struct lint_fix){ 0 };
+}
+
+#define FIX_PLACES(l, f, verb, right, list) fix_places(l, f, verb, right, list, sizeof(list) / sizeof *(list))
+
 static void check_hooks(struct lint *l, const struct file_rule *f)
 {
 	const struct place *place = TOUCHES(l, f, CAVE_FILE_WRITE, hooks);
@@ -134,6 +167,7 @@ static void check_hooks(struct lint *l, const struct file_rule *f)
 			   spelled(l, place->path, place->base));
 	finding->instead = arena_printf(l->arena, "a narrower folder, or besides: deny write %s",
 					spelled(l, place->path, place->base));
+	finding->fix = FIX_PLACES(l, f, "deny write", CAVE_FILE_WRITE, hooks);
 	/* A workspace need not be a repository. */
 	if (place->base == CAVE_FILE_WORKSPACE && is_place(f->path))
 		finding->severity = SEVERITY_INFO;
@@ -142,19 +176,25 @@ static void check_hooks(struct lint *l, const struct file_rule *f)
 static void check_secrets(struct lint *l, const struct file_rule *f)
 {
 	const struct place *place = TOUCHES(l, f, CAVE_FILE_READ, secrets);
+	struct finding *finding;
 
-	if (place)
-		lint_add(l, 152, f->at, "this grant has %s in it", spelled(l, place->path, place->base))->instead =
-			"the one file that the tool needs, or credentialEnv";
+	if (!place)
+		return;
+	finding = lint_add(l, 152, f->at, "this grant has %s in it", spelled(l, place->path, place->base));
+	finding->instead = "the one file that the tool needs, or credentialEnv";
+	finding->fix = FIX_PLACES(l, f, "deny", CAVE_FILE_READ, secrets);
 }
 
 static void check_sockets(struct lint *l, const struct file_rule *f)
 {
 	const struct place *place = TOUCHES(l, f, CAVE_FILE_READ, sockets);
+	struct finding *finding;
 
-	if (place)
-		lint_add(l, 160, f->at, "this grant has the socket, or the sockets of, %s in it", place->path)->instead =
-			"remove it: a sandbox with such a socket is none";
+	if (!place)
+		return;
+	finding = lint_add(l, 160, f->at, "this grant has the socket, or the sockets of, %s in it", place->path);
+	finding->instead = "remove it: a sandbox with such a socket is none";
+	finding->fix = lint_remove_item(l, f->at, false);
 }
 
 /* An absolute path as the profile's folder makes one, or NULL. */
@@ -167,15 +207,35 @@ static const char *absolute(struct lint *l, const struct file_rule *f, const cha
 	return is_place(f->path) ? folder : arena_printf(l->arena, "%s/%s", folder, f->path);
 }
 
+/* The writing of an absolute path is denied. */
+static bool is_denied_at(struct lint *l, const char *path, const char *folder)
+{
+	const struct policy *p = &l->compile->policy;
+
+	for (size_t i = 0; i < p->nfiles; i++) {
+		const char *top = p->file[i].flags & CAVE_FILE_DENY ? absolute(l, &p->file[i], folder) : NULL;
+
+		if (top && below(path, top))
+			return true;
+	}
+	return false;
+}
+
 static void check_own_profile(struct lint *l, const struct file_rule *f)
 {
 	char *own = realpath(l->path, NULL), *slash = own ? strrchr(own, '/') : NULL;
 	const char *folder = slash ? arena_strndup(l->arena, own, (size_t)(slash - own)) : NULL;
-	const char *top = absolute(l, f, folder);
+	const char *top = absolute(l, f, folder), *text;
+	struct finding *finding;
 
-	if (own && top && below(own, top))
-		lint_add(l, 151, f->at, "this write grant covers the profile itself")->instead =
-			"a folder that holds no policy";
+	if (own && top && below(own, top) && !is_denied_at(l, own, folder)) {
+		finding = lint_add(l, 151, f->at, "this write grant covers the profile itself");
+		finding->instead = "a folder that holds no policy";
+		text = arena_printf(l->arena, "deny write %s",
+				    f->flags & CAVE_FILE_RELATIVE ? spelled(l, slash + 1, CAVE_FILE_RELATIVE) :
+								    spelled(l, arena_strdup(l->arena, own), 0));
+		finding->fix = is_below(own, top) ? lint_append(l, f->at, text, text) : lint_remove_item(l, f->at, false);
+	}
 	free(own);
 }
 
@@ -187,25 +247,40 @@ static const char *const interpreters[] = {
 	"ld*.so*", "docker", "kubectl", "systemd-run",
 };
 
-static bool writable(const struct policy *p, const struct file_rule *f)
+/* The write grant that covers what may be executed, or lies in it. */
+static const struct file_rule *writing(const struct policy *p, const struct file_rule *f)
 {
 	if (is_denied(p, &(struct place){ f->flags & CAVE_FILE_BASES, f->path }, CAVE_FILE_WRITE))
-		return false;
+		return NULL;
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->file[i].flags & CAVE_FILE_WRITE &&
 		    (p->file[i].flags & CAVE_FILE_BASES) == (f->flags & CAVE_FILE_BASES) &&
 		    (below(f->path, p->file[i].path) || (f->flags & CAVE_FILE_FOLDER && below(p->file[i].path, f->path))))
-			return true;
-	return false;
+			return &p->file[i];
+	return NULL;
+}
+
+static void check_writable(struct lint *l, const struct file_rule *f)
+{
+	const struct file_rule *by = writing(&l->compile->policy, f);
+	struct finding *finding;
+	const char *text;
+
+	if (!by)
+		return;
+	finding = lint_add(l, 141, f->at, "what may be executed here may be written too");
+	finding->instead = "programs in a folder that the tool cannot write to";
+	finding->other = by->at.begin == f->at.begin ? (struct span){ 0 } : by->at;
+	text = arena_printf(l->arena, "deny write %s", spelled(l, f->path, f->flags & CAVE_FILE_BASES));
+	if (is_below(f->path, by->path))
+		finding->fix = lint_append(l, by->at, text, text);
 }
 
 static void check_program(struct lint *l, const struct file_rule *f)
 {
 	const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
 
-	if (writable(&l->compile->policy, f))
-		lint_add(l, 141, f->at, "what may be executed here may be written too")->instead =
-			"programs in a folder that the tool cannot write to";
+	check_writable(l, f);
 	if (f->flags & CAVE_FILE_FOLDER || path_is_place(f->path, f->flags))
 		lint_add(l, 142, f->at, "every program of a folder may be executed")->instead =
 			"the programs that the tool starts";
@@ -231,6 +306,7 @@ static void check_covered(struct lint *l, const struct file_rule *f)
 		finding = lint_add(l, 104, f->at, "a folder around this path is granted already");
 		finding->other = other->at;
 		finding->instead = "remove it, unless the start shall fail where it is missing";
+		finding->fix = lint_remove_item(l, f->at, true);
 		return;
 	}
 }
@@ -260,8 +336,12 @@ void lint_limits(struct lint *l)
 {
 	const struct policy *p = &l->compile->policy;
 
-	if (!p->limits.value[CAVE_LIMIT_TIME])
-		lint_add(l, 190, p->limit_at[CAVE_LIMIT_TIME].file ? p->limit_at[CAVE_LIMIT_TIME] : p->at,
-			 "the tool may run for ever")
-			->instead = "limits { time 5min }";
+	struct span at = p->limit_at[CAVE_LIMIT_TIME].file ? p->limit_at[CAVE_LIMIT_TIME] : p->at;
+	struct finding *f;
+
+	if (p->limits.value[CAVE_LIMIT_TIME])
+		return;
+	f = lint_add(l, 190, at, "the tool may run for ever");
+	f->instead = "limits { time 5min }";
+	f->fix = lint_replace(l, at, "time 5min", "time 5min");
 }

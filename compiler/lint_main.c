@@ -21,7 +21,7 @@ static const char help[] =
 	"                          warning or info\n"
 	"      --format FORMAT     text (the default), gcc, json, sarif or github\n"
 	"      --fix               write the fixes that leave the reach as it is, which is proved\n"
-	"      --unsafe-fix        show what all fixes would change, and write them\n"
+	"      --unsafe-fix        make all fixes, show what they change, and write them; none grants more\n"
 	"      --root DIR, --config DIR|FILE, --capabilities FILE   as for a compile\n"
 	"  -h, --help              this text\n"
 	"\n"
@@ -60,36 +60,31 @@ static int worst(const struct lint *l, enum severity fail_on)
 }
 
 /* What all fixes together change, as a diff. */
-static void show_change(const struct lint *l, const struct review_options *o)
+static void show_change(const struct lint *l, struct compile *after)
 {
 	struct diff_names names = { l->path, l->path, false };
-	int status;
-	struct compile *after = review_open(l->path, o, &status);
 	struct diff d;
 
-	if (!after)
-		return;
 	diff_policies(&after->arena, l->compile, after, &d);
 	diff_print(&d, &names, false, stderr);
 	diff_end(&d);
-	compile_end(after);
 }
 
 static int fix(const struct lint *l, const struct lint_options *o)
 {
-	const char *text;
-	size_t size, n = lint_apply(l, o->unsafe, &text, &size);
+	struct compile *after = lint_apply(l, o->unsafe, stderr);
+	int status = EXIT_DONE;
 
-	if (!n)
+	if (!after)
 		return EXIT_DONE;
-	if (!output_source(l->path, text, size)) {
-		fprintf(stderr, "cavec lint: %s: %s\n", l->path, strerror(errno));
-		return EXIT_TROUBLE;
-	}
-	fprintf(stderr, "cavec lint: %s: %zu fixed\n", l->path, n);
 	if (o->unsafe)
-		show_change(l, &o->review);
-	return EXIT_DONE;
+		show_change(l, after);
+	if (!output_source(l->path, after->sources.file[1].text, after->sources.file[1].size)) {
+		fprintf(stderr, "cavec lint: %s: %s\n", l->path, strerror(errno));
+		status = EXIT_TROUBLE;
+	}
+	compile_end(after);
+	return status;
 }
 
 static bool is_profile(const struct lint *l)

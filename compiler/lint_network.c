@@ -2,6 +2,7 @@
 /* Findings about destinations and credentials. */
 #include <string.h>
 
+#include "compiler/ast.h"
 #include "compiler/diff_set.h"
 #include "compiler/egress_addr.h"
 #include "compiler/egress_registry.h"
@@ -163,11 +164,15 @@ void lint_metadata(struct lint *l, const struct net_rule *r)
 	for (size_t i = 0; i < metadata_address_count; i++)
 		for (size_t k = 0; k < r->nto; k++) {
 			const struct metadata_address *m = &metadata_addresses[i];
+			struct finding *f;
 
-			if (r->to[k].family == m->family && net_addr_cmp(r->to[k].lo, m->addr) <= 0 &&
-			    net_addr_cmp(m->addr, r->to[k].hi) <= 0)
-				lint_add(l, 112, r->to[k].at, "%s is a metadata address (%s)", addr_show(m->family, m->addr).s, m->what)
-					->instead = "give the tool the one credential that it needs";
+			if (r->to[k].family != m->family || net_addr_cmp(r->to[k].lo, m->addr) > 0 ||
+			    net_addr_cmp(m->addr, r->to[k].hi) > 0)
+				continue;
+			f = lint_add(l, 112, r->to[k].at, "%s is a metadata address (%s)", addr_show(m->family, m->addr).s,
+				     m->what);
+			f->instead = "give the tool the one credential that it needs";
+			f->fix = lint_remove_item(l, r->to[k].at, false);
 		}
 }
 
@@ -192,8 +197,12 @@ void lint_name_ports(struct lint *l, struct span at, const struct net_ports *por
 
 	for (size_t i = 0; i < sizeof name_ports / sizeof *name_ports; i++)
 		if (has_port(port, n, name_ports[i])) {
-			lint_add(l, 114, at, "port %u carries data to any zone, by way of a name server", name_ports[i])->instead =
-				"the names that the tool needs, as destinations";
+			struct finding *f = lint_add(l, 114, at, "port %u carries data to any zone, by way of a name server",
+						     name_ports[i]);
+
+			f->instead = "the names that the tool needs, as destinations";
+			if (n == 1 && port->lo == port->hi)
+				f->fix = lint_remove(l, f->at, false);
 			return;
 		}
 }
@@ -236,9 +245,12 @@ void lint_network(struct lint *l)
 			check_line(l, &p->net_rule[i], world);
 			first = first ? first : &p->net_rule[i];
 		}
-	if (p->resolver)
-		lint_add(l, 114, p->resolver_at, "the host's name servers carry data to any zone")->instead =
-			"the names that the tool needs, as destinations";
+	if (p->resolver) {
+		struct finding *f = lint_add(l, 114, p->resolver_at, "the host's name servers carry data to any zone");
+
+		f->instead = "the names that the tool needs, as destinations";
+		f->fix = lint_remove(l, p->resolver_at, false);
+	}
 	if (world[NET_V4] != world[NET_V6])
 		lint_add(l, 115, first->at, "the profile reaches the world by %s only", world[NET_V4] ? "IPv4" : "IPv6")
 			->instead = "the other kind of addresses as well, or a comment that the service has none";
@@ -273,7 +285,10 @@ void lint_credentials(struct lint *l)
 		if (p->host_rule[i].allow && !all_provider_hosts(p, &p->host_rule[i]))
 			add_elsewhere(l, p->host_rule[i].at);
 	}
-	if (!any)
-		lint_add(l, 121, p->at, "the profile grants a credential and no network")->instead =
-			"leave credentialEnv out, or name the provider's hosts";
+	if (!any) {
+		struct finding *f = lint_add(l, 121, p->at, "the profile grants a credential and no network");
+
+		f->instead = "leave credentialEnv out, or name the provider's hosts";
+		f->fix = lint_remove_kind(l, p->at, N_CREDENTIALS);
+	}
 }

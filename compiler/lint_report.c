@@ -12,7 +12,7 @@ const char *lint_severity(enum severity s)
 	return severities[s];
 }
 
-static void put(FILE *to, const char *s, size_t n)
+void lint_put(const char *s, size_t n, FILE *to)
 {
 	for (size_t i = 0; i < n; i++)
 		fputc(((unsigned char)s[i] < 0x20 && s[i] != '\t') || s[i] == 0x7f ? '?' : s[i], to);
@@ -26,7 +26,7 @@ static void put_place(const struct lint *l, struct span at, FILE *to)
 	unsigned line = 1, column = 1;
 
 	lint_place(l, at, &file, &line, &column);
-	put(to, file, strlen(file));
+	lint_put(file, strlen(file), to);
 	fprintf(to, ":%u:%u: ", line, column);
 }
 
@@ -43,7 +43,7 @@ static void put_line(const struct lint *l, struct span at, FILE *to)
 	text = f->text + at.begin - (column - 1);
 	text += strspn(text, " \t");
 	fputs("    ", to);
-	put(to, text, strcspn(text, "\r\n"));
+	lint_put(text, strcspn(text, "\r\n"), to);
 	fputc('\n', to);
 }
 
@@ -54,23 +54,26 @@ static void put_text(const struct lint *l, const struct finding *f, FILE *to)
 
 	put_place(l, f->at, to);
 	fprintf(to, "%s: ", severities[f->severity]);
-	put(to, f->text, strlen(f->text));
+	lint_put(f->text, strlen(f->text), to);
 	fprintf(to, " [CAVE%u]\n", f->rule->id);
 	put_line(l, f->at, to);
 	if (lint_place(l, f->other, &file, &line, &column)) {
 		fputs("    the other line is ", to);
-		put(to, file, strlen(file));
+		lint_put(file, strlen(file), to);
 		fprintf(to, ":%u\n", line);
 	}
-	if (f->instead)
-		fprintf(to, "    instead: %s\n", f->instead);
+	if (f->instead) {
+		fputs("    instead: ", to);
+		lint_put(f->instead, strlen(f->instead), to);
+		fputc('\n', to);
+	}
 }
 
 static void put_gcc(const struct lint *l, const struct finding *f, FILE *to)
 {
 	put_place(l, f->at, to);
 	fprintf(to, "%s: ", f->severity == SEVERITY_INFO ? "note" : severities[f->severity]);
-	put(to, f->text, strlen(f->text));
+	lint_put(f->text, strlen(f->text), to);
 	fprintf(to, " [CAVE%u]\n", f->rule->id);
 }
 
@@ -85,7 +88,7 @@ static void put_escaped(FILE *to, const char *s, bool property)
 		else if (property && *s == ':')
 			fputs("%3A", to);
 		else
-			put(to, s, 1);
+			lint_put(s, 1, to);
 }
 
 static void put_github(const struct lint *l, const struct finding *f, FILE *to)
@@ -135,6 +138,8 @@ static json_t *finding_json(const struct lint *l, const struct finding *f)
 	json_object_set_new(o, "other", f->other.file ? place_json(l, f->other) : json_null());
 	json_object_set_new(o, "suppressed", text_json(f->because));
 	json_object_set_new(o, "fixable", json_boolean(f->fix.at.file != 0));
+	if (f->fix.at.file)
+		json_object_set_new(o, "fix", json_pack("{s:o, s:b}", "what", text_json(f->fix.what), "safe", f->fix.safe));
 	return o;
 }
 

@@ -79,13 +79,21 @@ static bool is_about_suppressions(const struct suppression *s)
 
 static void check_suppression(struct lint *l, const struct suppression *s)
 {
-	if (!s->because)
-		lint_add(l, 180, s->at, "this suppression gives no reason, and suppresses nothing")->instead =
-			"# cave: ignore CAVE110 because the range is our own";
-	else if (!lint_rule_by_id(s->id))
-		lint_add(l, 181, s->at, "there is no finding of this number")->instead = "one of those in docs/review.md";
-	else if (!s->used)
-		lint_add(l, 181, s->at, "the line has no finding CAVE%u", s->id)->instead = "remove the comment";
+	struct finding *f;
+
+	if (s->because && s->used && lint_rule_by_id(s->id))
+		return;
+	if (!s->because) {
+		f = lint_add(l, 180, s->at, "this suppression gives no reason, and suppresses nothing");
+		f->instead = "# cave: ignore CAVE110 because the range is our own";
+	} else if (!lint_rule_by_id(s->id)) {
+		f = lint_add(l, 181, s->at, "there is no finding of this number");
+		f->instead = "one of those in docs/review.md";
+	} else {
+		f = lint_add(l, 181, s->at, "the line has no finding CAVE%u", s->id);
+		f->instead = "remove the comment";
+	}
+	f->fix = lint_remove_comment(l, s->at);
 }
 
 /* What is found of suppressions may be suppressed too, by lines about just that. */

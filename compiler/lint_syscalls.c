@@ -41,6 +41,7 @@ static void check_contradiction(struct lint *l, const struct node *rule, const s
 	f = lint_add(l, 106, item->at, "%s is allowed here and denied elsewhere, and the denial wins", item->text);
 	f->other = denial->at;
 	f->instead = "one of the two lines";
+	f->fix = lint_remove_item(l, item->at, true);
 }
 
 /* --- lines without effect ------------------------------------------------------------------------ */
@@ -107,9 +108,13 @@ static void check_powerful(struct lint *l, const struct node *item)
 					     "@keyring", "@mount", "@module", "@privileged", "@raw-io", "@reboot", "@swap" };
 
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-		if (strcmp(calls[i], item->text) == 0)
-			lint_add(l, 170, item->at, "%s is powerful, or a known source of kernel faults", item->text)->instead =
-				"leave it out if the tool runs without it";
+		if (strcmp(calls[i], item->text) == 0) {
+			struct finding *f =
+				lint_add(l, 170, item->at, "%s is powerful, or a known source of kernel faults", item->text);
+
+			f->instead = "leave it out if the tool runs without it";
+			f->fix = lint_remove_item(l, item->at, false);
+		}
 }
 
 /* A comparison of a descriptor or a length with a number. */

@@ -36,7 +36,7 @@ complete -c cavec -n '__fish_seen_subcommand_from explain' -a 'connect listen sy
 complete -c cavec -n '__fish_seen_subcommand_from lint' -l fail-on -x -a 'error warning info' -d 'From which level on'
 complete -c cavec -n '__fish_seen_subcommand_from lint' -l format -x -a 'text gcc json sarif github' -d 'Form of the report'
 complete -c cavec -n '__fish_seen_subcommand_from lint' -l fix -d 'Write fixes that leave the reach as it is'
-complete -c cavec -n '__fish_seen_subcommand_from lint' -l unsafe-fix -d 'Show what all fixes would change, and write them'
+complete -c cavec -n '__fish_seen_subcommand_from lint' -l unsafe-fix -d 'Make all fixes, and show what they change'
 complete -c cavec -n '__fish_seen_subcommand_from lsp' -l stdio -d 'By standard input and output'
 complete -c cavec -n '__fish_seen_subcommand_from fmt' -s w -l write -d 'Write the files'
 complete -c cavec -n '__fish_seen_subcommand_from fmt' -l check -d 'Name files that are laid out otherwise'

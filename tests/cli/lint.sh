@@ -245,7 +245,7 @@ for f in json.load(open(sys.argv[1])): print(f["id"], f["line"], f["other"] and 
 	"$work/out" | tr '\n' ';')" = 'CAVE102 4 3 None;CAVE114 2 None of a test;'
 run "$cavec" lint --format sarif "$work/twice.cave" "$work/aside.cave"
 expect 'SARIF' "$("$python" "$top/tests/tools/sarif.py" "$schema" "$work/out")" = \
-	'CAVE102 warning 4 fix; CAVE114 warning 2 suppressed: of a test'
+	'CAVE102 warning 4 fix; CAVE114 warning 2 fix suppressed: of a test'
 
 printf 'profile p { env { set A "\303\244\303\266" }; network { allow resolver } }\n' >"$work/letters.cave"
 "$cavec" lint --format sarif "$work/letters.cave" >"$work/out"
@@ -277,6 +277,75 @@ expect_status '--fix of many' 0 "$cavec" lint --fix "$work/fixed.cave"
 expect_output 'many fixes keep the reach' 'equal reach' "$cavec" diff "$work/many.cave" "$work/fixed.cave"
 expect 'and are made' "$(grep -c -e 10.0.0.1 -e 10.0.0.2 -e 10.9 -e mount "$work/fixed.cave")" = 0
 expect 'what is needed stays' "$(grep -c -e 'stays' -e 'deny uname' "$work/fixed.cave")" = 2
+
+# --- fixes that change the reach
+cat >"$work/wide.cave" <<'END'
+profile p {
+    credentialEnv OPENAI_API_KEY
+    network {
+        deny 10.0.0.0/8
+    }
+    env { pass TERM, SSH_AUTH_SOCK, KUBECONFIG; set LD_PRELOAD "x"; set MODE "y" }
+    files {
+        read "/srv", "/srv/a", home/.ssh
+        read "/etc", "/run"
+        write workspace, "/opt/x"  # stays
+        write "WORK"
+    }
+    childProcess { max-processes 2; execute "/var/lib/tool", "/bin/true" }
+    syscalls {
+        allow acct, personality
+        deny mount
+    }
+    limits { time none; memory 64MiB } # cave: ignore CAVE110 because of a test
+    # cave: ignore CAVE110
+    profile in { env { pass SSH_AUTH_SOCK }; limits { memory 64MiB; time 1min }; syscalls { deny memfd_create } }
+}
+END
+sed -i "s,WORK,$work," "$work/wide.cave"
+sed -i 's,write workspace,write "/var/lib"\n        &,' "$work/wide.cave"
+cp "$work/wide.cave" "$work/fixed.cave"
+run "$cavec" lint --fix "$work/fixed.cave"
+expect_output '--fix leaves the reach as it is' 'equal reach' "$cavec" diff "$work/wide.cave" "$work/fixed.cave"
+expect '--fix leaves the rest' "$(ids "$work/fixed.cave")" = '121 130 131 141 150 151 152 160 170 190 '
+cp "$work/wide.cave" "$work/fixed.cave"
+run "$cavec" lint --unsafe-fix "$work/fixed.cave"
+cp "$work/err" "$work/shown"
+expect '--unsafe-fix leaves nothing that it can fix' "$(ids "$work/fixed.cave")" = ''
+"$cavec" diff "$work/wide.cave" "$work/fixed.cave" >"$work/change"
+expect 'it shows what changes, as diff does' \
+	"$(sed -n '/^newly refused/,$p' "$work/shown" | sed 's/ *#.*//')" = "$(sed 's/ *#.*//' "$work/change")"
+expect 'and that is less' "$(tail -n 1 "$work/change")" = 'nothing is newly granted'
+for text in 'OPENAI_API_KEY' 'pass KUBECONFIG' 'read /etc/shadow' 'write /var/lib/tool' 'write workspace/.git/hooks' \
+	'time none' 'read home/.ssh' 'acct'; do
+	expect "it shows: $text" -n "$(grep -F -- "- $text" "$work/shown")"
+done
+expect 'it says what it does, and why' -n "$(grep -F 'fixed.cave:14: CAVE141: deny write "/var/lib/tool"' "$work/shown")"
+expect 'comments stay' -n "$(grep -F '# stays' "$work/fixed.cave")"
+cp "$work/fixed.cave" "$work/once.cave"
+run "$cavec" lint --unsafe-fix "$work/fixed.cave"
+expect 'a second time there is nothing to do' "$status$(cat "$work/err")$(cmp "$work/fixed.cave" "$work/once.cave")" = 0
+
+# A fix is not made if the profile would not compile without what it takes away; nor where it would say less of a place.
+printf 'profile p {\n env { pass SSH_AUTH_SOCK }\n expect { allow env SSH_AUTH_SOCK }\n}\n' >"$work/kept.cave"
+cp "$work/kept.cave" "$work/fixed.cave"
+run "$cavec" lint --unsafe-fix "$work/fixed.cave"
+expect 'what is expected to be there stays' -z "$(cmp "$work/kept.cave" "$work/fixed.cave")$(cat "$work/err")"
+printf 'profile p {\n network { allow tcp a.example.com port 80 within 169.254.169.254; allow udp 10.0.0.1 port 9 }\n}\n' \
+	>"$work/fixed.cave"
+run "$cavec" lint --unsafe-fix "$work/fixed.cave"
+expect 'a place is not taken away without its name' "$(sed -n 2p "$work/fixed.cave")" = ' network { allow udp 10.0.0.1 port 9 }'
+printf 'env { pass SSH_AUTH_SOCK }\n' >"$work/part.cave"
+printf 'include "part.cave"\nprofile p { }\n' >"$work/whole.cave"
+"$cavec" lint --unsafe-fix "$work/whole.cave" >"$work/out" 2>&1
+expect 'an included file is not written' "$(cat "$work/part.cave")" = 'env { pass SSH_AUTH_SOCK }'
+for file in "$top"/examples/*.cave; do
+	name=$(basename "$file")
+	cp "$file" "$work/$name"
+	"$cavec" lint --unsafe-fix "$work/$name" >/dev/null 2>&1
+	"$cavec" diff "$file" "$work/$name" >"$work/out" 2>&1 || not_ok "--unsafe-fix of examples/$name" "$(cat "$work/out")"
+done
+ok '--unsafe-fix of the examples grants nothing'
 
 # --- every rule is documented, and has its profiles here
 "$cavec" lint --format sarif "$work/clean.cave" >"$work/out"
