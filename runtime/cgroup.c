@@ -208,9 +208,17 @@ static void sweep_one(int parent, const char *name)
 	close(fd);
 }
 
+/* Its links are its name, its dot, and those of the groups beneath it (fs/kernfs/inode.c). */
+static bool is_childless(int group)
+{
+	struct stat st;
+
+	return !fstat(group, &st) && st.st_nlink == 2;
+}
+
 void cgroup_sweep(int parent)
 {
-	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int copy = is_childless(parent) ? -1 : openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *e;
 
@@ -307,8 +315,9 @@ bool cgroup_remove(struct cgroup *c, struct refusal *r)
 
 	if (c->fd < 0)
 		return true;
-	kill_all(c);
 	for (unsigned tries = 0; unlinkat(c->parent, c->name, AT_REMOVEDIR) && errno == EBUSY; tries++) {
+		if (!tries)
+			kill_all(c);
 		if (tries == EMPTY_TRIES) {
 			ok = !r || refuse(r, CAVE_FAILED, "processes are left in %s", c->path);
 			break;

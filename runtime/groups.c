@@ -348,14 +348,21 @@ static bool open_oom(struct groups *g, bool in_new, struct refusal *r)
 	return g->oom >= 0 || fails(r, &controllers[0], errno, "it does not tell when it is reached in", c->path);
 }
 
+static bool limits_any(const struct artefact *a)
+{
+	return a->limits.value[CAVE_LIMIT_MEMORY] || a->limits.value[CAVE_LIMIT_TASKS];
+}
+
 bool groups_make(struct memory *m, const struct artefact *a, const struct cgroup *parent, bool may_move,
 		 struct groups *g, struct refusal *r)
 {
 	bool in_new[GROUPS_OLD];
 	const char *own = NULL;
 
-	if (!a->limits.value[CAVE_LIMIT_MEMORY] && !a->limits.value[CAVE_LIMIT_TASKS] && !needs_run(a))
+	if (!limits_any(a) && !needs_run(a))
 		return true;
+	if (!limits_any(a) && parent->fd >= 0)
+		return make_run(m, g, a, parent, r);
 	cgroup_find(m, NULL, &g->own, &own);
 	if (parent->fd < 0)
 		parent = &g->own;

@@ -340,13 +340,18 @@ static void *keep(void *of)
 	return NULL;
 }
 
-/* The host's handlers must not run in a thread that it does not know. */
+/* The host's handlers must not run in a thread that it does not know.  An errno. */
 static int start_keeper(struct names *n)
 {
 	pthread_attr_t attributes;
 	sigset_t all, before;
-	int error = pthread_attr_init(&attributes);
+	int pair[2], error;
 
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return errno;
+	n->socket = pair[0];
+	n->theirs = pair[1];
+	error = pthread_attr_init(&attributes);
 	if (error)
 		return error;
 	pthread_attr_setstacksize(&attributes, STACK);
@@ -373,23 +378,12 @@ static bool open_maps(const struct kept *kept, struct names *n, struct refusal *
 	return true;
 }
 
-static bool open_pipe(struct names *n, struct refusal *r)
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return fails(r, errno, "socketpair");
-	n->socket = pair[0];
-	n->theirs = pair[1];
-	return true;
-}
-
 static bool begin(struct names *n, const struct kept *kept, bool waiting, struct refusal *r)
 {
 	struct cave_names_run at;
 	int error;
 
-	if (!open_maps(kept, n, r) || !open_pipe(n, r) || !open_sockets(n, &at, r))
+	if (!open_maps(kept, n, r) || !open_sockets(n, &at, r))
 		return false;
 	sweep(n, kept);
 	names_hosts("/etc/hosts", &n->judge.hosts, admit_host, n);

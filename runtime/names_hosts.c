@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 1 << 20, NAME_MAX_LENGTH = 253 };
+enum { FILE_MAX = 1 << 20, ROOM = 4096, NAME_MAX_LENGTH = 253 };
 
 /* A name of the file as a rule spells it; false if none could. */
 static bool normal(const char *word, char out[NAME_MAX_LENGTH + 1])
@@ -62,8 +62,11 @@ static bool read_line(char *line, const struct hosts *granted, names_found *foun
 	return true;
 }
 
-/* The whole file, ended by a NUL; NULL if it cannot be read, or is too long. */
-static char *slurp(const char *file)
+/*
+ * The whole file, ended by a NUL: in `room`, as most fit into, or in memory of malloc().  NULL if it cannot be read, or
+ * is too long.
+ */
+static char *slurp(const char *file, char room[ROOM])
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
@@ -73,7 +76,10 @@ static char *slurp(const char *file)
 
 	if (fd < 0)
 		return NULL;
-	text = fstat(fd, &st) || st.st_size < 0 || st.st_size > FILE_MAX ? NULL : malloc((size_t)st.st_size + 1);
+	if (fstat(fd, &st) || st.st_size < 0 || st.st_size > FILE_MAX)
+		text = NULL;
+	else
+		text = st.st_size < ROOM ? room : malloc((size_t)st.st_size + 1);
 	while (text && n < (size_t)st.st_size && (got = read(fd, text + n, (size_t)st.st_size - n)) != 0) {
 		if (got < 0 && errno != EINTR)
 			break;
@@ -96,9 +102,10 @@ void names_hosts_read(char *text, const struct hosts *granted, names_found *foun
 
 void names_hosts(const char *file, const struct hosts *granted, names_found *found, void *of)
 {
-	char *text = slurp(file);
+	char room[ROOM], *text = slurp(file, room);
 
 	if (text)
 		names_hosts_read(text, granted, found, of);
-	free(text);
+	if (text != room)
+		free(text);
 }

@@ -55,7 +55,7 @@ bool names_prepare(struct memory *m, const struct cave_options *options, struct 
 					      .user = options->user,
 					      .directory = "/",
 					      .tmpdir = options->tmpdir };
-	if (!out->file || !out->program || access(out->file, R_OK) || access(out->program, X_OK))
+	if (!out->file || !out->program || access(out->program, X_OK))
 		return fails(r, ENOENT, "cave-resolve is neither beside this program nor where it is installed");
 	if (!resolver_read("/etc/resolv.conf", out->server, &out->nservers, r))
 		return false;
