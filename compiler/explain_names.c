@@ -2,6 +2,7 @@
 /* explain lookup, and connect to a name: the answers are those of the record that a run's resolver reads. */
 #include <netinet/in.h>
 #include <string.h>
+#include <strings.h>
 
 #include "bpf/hosts.h"
 #include "compiler/egress.h"
@@ -171,7 +172,7 @@ bool explain_lookup(struct explanation *x, int n, char **word)
 		return false;
 	}
 	q.what = arena_printf(x->arena, "lookup %s", word[0]);
-	if (strcmp(word[0], "localhost") == 0) {
+	if (strcasecmp(word[0], "localhost") == 0) {
 		add(&q, VERDICT_ALLOWED, "the tool's own C library knows it without asking", (struct span){ 0 }, NULL);
 		return true;
 	}

@@ -32,9 +32,15 @@ static bool is_range(const char *text)
 	return strspn(text, "0123456789.-") == strlen(text);
 }
 
+/* In the language these are sets of addresses. */
+static bool is_word(const char *text)
+{
+	return !strcmp(text, "localhost") || !strcmp(text, "any");
+}
+
 bool host_is_name(const char *text)
 {
-	if (!*text || !strcmp(text, "*") || !strcmp(text, "localhost") || !strcmp(text, "any"))
+	if (!*text || !strcmp(text, "*") || is_word(text))
 		return false;
 	if (strpbrk(text, "/:[]%@~+") || is_range(text))
 		return false;
@@ -145,6 +151,12 @@ bool host_parse(struct diags *d, struct arena *a, const char *text, struct span 
 		why = "its last label is a number, which some readers take for an address";
 	if (why) {
 		bad_name(d, at, text, why);
+		return false;
+	}
+	/* As a name it would be looked up, and in the canonical text it would be the word. */
+	if (rest == text && is_word(name)) {
+		diag_note(d, bad_name(d, at, text, "it is a word of the language, in another spelling"), nowhere,
+			  "write: %s", name);
 		return false;
 	}
 	if (!is_ascii(rest))
