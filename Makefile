@@ -4,6 +4,7 @@
 #   make demo       install what is missing, build, compile an example, run a real tool under it
 #   make check      install what is missing, build (also with sanitizers), run every test
 #   make bench      speed and size beside what one would use instead
+#   make soak       thousands of starts, killed, at once and one after another
 #   make install    PREFIX=/usr/local DESTDIR=
 #
 # Who may include whom (tests/lint/includes checks it):
@@ -280,6 +281,20 @@ $(B)/tests/tools/host%: tests/tools/host%.c $(B)/libcave.a
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARN) -pthread -o $@ $< $(B)/libcave.a
 
+# The library for ThreadSanitizer, which cannot follow what shares memory with us until it executes.
+TSAN_SRC := $(filter-out $(CAVERUN_OWN),$(RUN_SRC)) tests/tools/hostthreads.c
+TSAN_OBJ := $(TSAN_SRC:%.c=$(B)/tsan/%.o)
+TSAN := -fsanitize=thread
+$(B)/tsan/runtime/spawn_child.o $(B)/tsan/runtime/init.o: TSAN :=
+$(TSAN_OBJ): | $(B)/gen/cave_libexec.h $(B)/gen/syscalls_names.h
+$(B)/tsan/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  TSAN  $<"
+	$(Q)$(CC) $(CPPFLAGS) -O1 -g $(WARN) $(TSAN) -pthread -MMD -MP -c -o $@ $<
+$(B)/tsan/hostthreads: $(TSAN_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(CC) -fsanitize=thread -pthread -o $@ $^
+
 # libFuzzer is clang's.
 FUZZED := $(wildcard bpf/artefact*.c) bpf/hosts.c bpf/sha256.c bpf/limits.c
 $(B)/fuzz/artefact: tests/fuzz/artefact_fuzz.c $(FUZZED) tests/unit/artefact_build.h $(wildcard bpf/artefact*.h)
@@ -322,7 +337,7 @@ $(B)/tests/fuzz/profile: $(B)/tests/fuzz/profile_fuzz.o $(B)/tests/fuzz/replay.o
 fuzz: $(B)/fuzz/artefact $(B)/fuzz/resolve $(B)/fuzz/resolve-musl
 fuzz-profile: $(B)/fuzz/profile
 unit: $(UNIT_BIN) $(B)/tests/fuzz/profile
-tools: $(TOOL_BIN)
+tools: $(TOOL_BIN) $(B)/tsan/hostthreads
 
 check:
 	$(Q)tests/setup
@@ -334,6 +349,12 @@ demo:
 	$(Q)tests/setup
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)examples/demo
+
+# The numbers of a long life: minutes.
+soak:
+	$(Q)tests/setup
+	$(Q)$(MAKE) --no-print-directory all tools
+	$(Q)tests/soak
 
 bench:
 	$(Q)tests/setup

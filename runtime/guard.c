@@ -94,7 +94,8 @@ int guard_add(struct guard *g, struct guarded *entry, struct watch *w)
 	pthread_mutex_lock(&g->lock);
 	error = g->running ? 0 : start(g);
 	if (!error) {
-		*entry = (struct guarded){ .watch = w, .next = g->first, .link = &g->first };
+		*entry = (struct guarded){ .watch = w, .next = g->first, .link = &g->first,
+					    .listed = true };
 		if (g->first)
 			g->first->link = &entry->next;
 		g->first = entry;
@@ -108,13 +109,13 @@ int guard_add(struct guard *g, struct guarded *entry, struct watch *w)
 
 void guard_remove(struct guard *g, struct guarded *entry)
 {
-	if (!entry->link)
+	if (!entry->listed)
 		return;
 	pthread_mutex_lock(&g->lock);
 	*entry->link = entry->next;
 	if (entry->next)
 		entry->next->link = entry->link;
-	entry->link = NULL;
+	entry->listed = false;
 	pthread_mutex_unlock(&g->lock);
 }
 

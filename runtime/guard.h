@@ -10,7 +10,8 @@
 
 struct guarded {
 	struct watch *watch;
-	struct guarded *next, **link; /* link is NULL where it is in no guard's list */
+	struct guarded *next, **link; /* others' entries come and go beside it: looked at under the lock only */
+	bool listed; /* in the list of a guard: whoever added it knows, and nobody else looks */
 };
 
 struct guard {

@@ -11,13 +11,13 @@ enum { DRAIN_MS = 250, DRAIN_STEP_MS = 10 };
 /* The guard looks at the same. */
 static void lock(const struct cave_tool *t)
 {
-	if (t->guarded.link)
+	if (t->guarded.listed)
 		guard_lock(&t->prepared->guard);
 }
 
 static void unlock(const struct cave_tool *t)
 {
-	if (t->guarded.link)
+	if (t->guarded.listed)
 		guard_unlock(&t->prepared->guard);
 }
 
@@ -28,7 +28,7 @@ int tool_check(struct cave_tool *t)
 	lock(t);
 	ms = watch_check(&t->watch);
 	unlock(t);
-	return t->ended ? DRAIN_STEP_MS : t->guarded.link ? -1 : ms;
+	return t->ended ? DRAIN_STEP_MS : t->guarded.listed ? -1 : ms;
 }
 
 /* What ended it may show only when its output has ended. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -193,13 +194,17 @@ static void *ask_open(void *of)
 	return NULL;
 }
 
-/* Whether it would be executed, without doing it (6.14); a kernel that knows no such question says so. */
+/*
+ * Whether it would be executed, without doing it (6.14); a kernel that knows no such question says so.  While it looks,
+ * nobody may begin to share the root and the directory with who asks: threads and processes of the whole host would
+ * fail to start with EAGAIN (check_unsafe_exec() and copy_fs() in the kernel).  So this thread has its own.
+ */
 static void *ask_execute(void *of)
 {
 	struct question *q = of;
 	char *const none[] = { NULL };
 
-	if (enter_domain(q) && syscall(SYS_execveat, q->fd, "", none, none, AT_EMPTY_PATH | K_EXECVE_CHECK))
+	if (!unshare(CLONE_FS) && enter_domain(q) && syscall(SYS_execveat, q->fd, "", none, none, AT_EMPTY_PATH | K_EXECVE_CHECK))
 		q->error = errno;
 	return NULL;
 }

@@ -105,5 +105,11 @@ fi
 expect "no folder, no process" "$(folders) $(processes)" = '0 0'
 # Other work on the machine moves this as well: a leak of 4 KiB a run would show.
 expect "no memory of the kernel's for each run" $(($(slab) - slab_before)) -lt $((sequential * 4 + 30000))
+cp "$work/net1.bpf" "$work/net.bpf"
+compile limits "$work/limits.bpf" <<'END'
+profile limits { limits { time 50ms; output 1KiB } }
+END
+# Five threads of a host, and each measures what it holds: descriptors, threads, mappings.
+CAVE_LOAD=$build/cave-load "$build/tests/tools/hostthreads" "$work" "$probe" $((sequential / 5)) | sed 's/^ok /ok a host: /'
 "$caverun" --forget --all
 expect "all that was kept is forgotten" "$(groups)" = 0
