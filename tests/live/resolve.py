@@ -115,6 +115,47 @@ def many(first, n):
     return [f"{first}.0.{i // 250}.{i % 250 + 1}" for i in range(n)]
 
 
+def pointer(at):
+    return struct.pack("!H", 0xc000 | at)
+
+
+def odd(query):
+    """{name: a reply that nobody should take}"""
+    end = query.index(b"\0", 12) + 5  # where the first record begins
+    good = a("1.9.9.9")
+    name = query[12:end - 4]
+    long = b"".join(b"\x3f" + b"a" * 63 for _ in range(4)) + b"\0"  # 257 octets
+
+    def with_counts(records, counts):
+        message = reply(query, records)
+        return message[:6] + struct.pack("!HHH", *counts) + message[12:]
+
+    return {
+        "self": reply(query, [rr(pointer(end), A, good)]),
+        "mutual": reply(query, [rr(pointer(end + 16), A, good), rr(pointer(end), A, good)]),
+        "ahead": reply(query, [rr(pointer(end + 40), A, good)]),
+        "beyond": reply(query, [rr(pointer(0x3fff), A, good)]),
+        "header": reply(query, [rr(pointer(2), A, good)]),
+        "loop": reply(query, [rr(name, CNAME, pointer(end + len(name) + 10))]),
+        "long": reply(query, [rr(name, CNAME, long), rr(long, A, good)]),
+        "label": reply(query, [rr(b"\x40" + name, A, good)]),
+        "more": with_counts([rr(name, A, good)], (65535, 0, 0)),
+        "uncut": reply(query, [rr(name, A, good)[:-4]]),
+        "big": reply(query, [rr(name, A, good)[:-6] + b"\xff\xff" + good]),
+        "none": with_counts([rr(name, A, good)], (0, 1, 0)),
+        "extra": with_counts([rr(name, A, good)], (0, 0, 1)),
+        "chaos": reply(query, [rr(name, A, good).replace(b"\0\1\0\1\0\0", b"\0\1\0\3\0\0")]),
+        "question": with_counts([], (0, 0, 0))[:12] + name + b"\0\x1c\0\1" + rr(name, A, good),
+        "unasked": reply(query, [rr("x" + "y" * 9 + ".wild.test", A, good)]),
+        "command": reply(query, [rr(name, A, good)], flags=0x2800),
+        "ask": reply(query, [rr(name, A, good)])[:2] + b"\1\0" + reply(query, [rr(name, A, good)])[4:],
+    }
+
+
+# Those that are replies to the question, and just say nothing of the name.
+EMPTY = ("none", "extra", "chaos", "unasked")
+
+
 def respond(query, stream):
     """The datagrams, or the one message, that answer a question."""
     end = query.index(b"\0", 12)
@@ -125,6 +166,8 @@ def respond(query, stream):
     name, kind = ".".join(labels), struct.unpack_from("!H", query, end + 1)[0]
     log.append((name, kind, "tcp" if stream else "udp"))
     four = kind == A
+    if name.endswith(".odd.wild.test"):
+        return [odd(query)[labels[0]], reply(query, [rr(name, A, a("1.2.3.4"))])]
     script = {
         "chain.wild.test": [reply(query, [rr("chain.wild.test", CNAME, wire("x.elsewhere.example")),
                                           rr("x.elsewhere.example", CNAME, wire("y.elsewhere.example")),
@@ -159,6 +202,11 @@ def respond(query, stream):
 def serve_datagrams(sock):
     while True:
         query, who = sock.recvfrom(4096)
+        if b"\6source\4wild" in query:
+            for address, port in (("127.0.0.52", 53), (SERVER, 5353)):
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+                    other.bind((address, port))
+                    other.sendto(reply(query, [rr("source.wild.test", A, a("1.9.9.9"))]), who)
         for message in respond(query, False):
             sock.sendto(message, who)
 
@@ -310,6 +358,11 @@ def test_lies(run):
     check(run.ask("short.wild.test")[2] == ["1.2.3.4"], "nor one that is cut")
     check(run.ask("cut.wild.test")[2] == ["1.2.3.4"], "nor one whose record is cut")
     check(run.ask("long.wild.test")[2] == ["1.2.3.4"] and "1.2.3.4" in run.admitted, "nor one whose record is too long")
+    check(run.ask("source.wild.test")[2] == ["1.2.3.4"] and "1.9.9.9" not in run.admitted, "nor one from elsewhere")
+    for name in odd(question("x.odd.wild.test", A)):
+        found = run.ask(f"{name}.odd.wild.test")[:3]
+        check(found == (0, False, [] if name in EMPTY else ["1.2.3.4"]) and "1.9.9.9" not in run.admitted,
+              f"a reply that is odd: {name} {'' if name in EMPTY else '(the next one is taken)'}")
     rcode, _, found, ede = run.ask("private.wild.test")
     check(rcode == 0 and not found and ede == 18 and "10.0.0.1" not in run.admitted, "a name that leads to a private address")
     check(run.reported("private.wild.test"), "which is reported")

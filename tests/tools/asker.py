@@ -97,6 +97,15 @@ def ask(server, name, kind=1, port=53, way="sendto"):
         return understand(reply) if who[:2] == (server, port) or server == "0.0.0.0" else f"from {who[0]}:{who[1]}"
 
 
+def datagram(host, port):
+    """One there and back."""
+    info = socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_DGRAM)[0]
+    with socket.socket(*info[:3]) as s:
+        s.settimeout(8)
+        s.sendto(b"ping", info[4])
+        return s.recvfrom(64)[0].decode()
+
+
 def forge(kind, name, addresses, ttl=60, count=None, cut=0):
     """Where the resolver is one that passes on what it gets: a message to who keeps the addresses.  [error, admitted]"""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -202,7 +211,7 @@ def wait():
 
 
 def main():
-    verbs = {f.__name__: f for f in (lookup, connect, hold, echo, ask, several, forge, reaim, corked, dissolved, crowd, load,
+    verbs = {f.__name__: f for f in (lookup, connect, hold, echo, ask, several, datagram, forge, reaim, corked, dissolved, crowd, load,
                                      sockets, meddle, sleep, wait)}
     out = []
     for verb, *arguments in json.loads(sys.argv[1]):

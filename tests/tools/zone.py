@@ -3,7 +3,8 @@
 """zone.py ZONE LOG ADDRESS...: a scripted name server at port 53 of each address, UDP and TCP.
 
 ZONE is JSON: {NAME: {"A": [ADDRESS...], "AAAA": [...], "CNAME": NAME, "TTL": SECONDS, "rotate": true}}.  A key "*.X"
-answers for every name below X that has no entry.  With "rotate" each question is answered with the next address alone.
+answers for every name below X that has no entry.  With "rotate" each question is answered with the next address alone,
+with "window": N with the next N.
 What does not fit into 1,232 bytes is cut.  Each question is a line of LOG: "NAME TYPE udp|tcp ADDRESS", the address
 of the server.  A name that has no entry does not exist.  Prints "ready" when it is.
 """
@@ -42,10 +43,12 @@ class Zone:
 
     def addresses(self, name, entry, kind):
         found = entry.get(KINDS[kind], [])
-        if not entry.get("rotate") or not found:
+        size = 1 if entry.get("rotate") else entry.get("window", 0)
+        if not size or not found:
             return found
         self.turn[name] = self.turn.get(name, -1) + 1
-        return [found[self.turn[name] % len(found)]]
+        first = self.turn[name] * size % len(found)
+        return found[first:first + size]
 
     def records(self, name, kind):
         """The records from the name to its addresses, and whether it exists."""
