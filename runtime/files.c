@@ -155,6 +155,42 @@ static bool keep_from_terminal(struct preparation *p, struct grant *g)
 	return true;
 }
 
+/* null, zero, full, random, urandom, tty (Documentation/admin-guide/devices.txt): no ioctl of theirs reaches far. */
+static bool is_plain_device(dev_t device)
+{
+	static const struct {
+		unsigned major, minor;
+	} plain[] = { { 1, 3 }, { 1, 5 }, { 1, 7 }, { 1, 8 }, { 1, 9 }, { 5, 0 } };
+
+	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+		if (major(device) == plain[i].major && minor(device) == plain[i].minor)
+			return true;
+	return false;
+}
+
+/*
+ * Landlock bounds ioctl() on devices from version 5 on.  Before, the private mounts have devices in /dev only, and of
+ * those these few are all that can be granted; a write grant is a mount without devices.
+ */
+static bool judge_devices(struct preparation *p, const struct grant *g)
+{
+	bool device = S_ISCHR(g->st.st_mode) || S_ISBLK(g->st.st_mode);
+	const char *path;
+
+	if (p->request->landlock_abi >= LL_ABI_IOCTL || (!device && !S_ISDIR(g->st.st_mode)) ||
+	    (!device && g->flags & CAVE_FILE_WRITE))
+		return true;
+	path = path_of(p->memory, g->fd);
+	if (device && S_ISCHR(g->st.st_mode) && is_plain_device(g->st.st_rdev) && path && path_within(path, "/dev"))
+		return true;
+	if (!device && path && (!path_within(path, "/dev") || path_within(path, "/dev/shm")))
+		return true;
+	return refuse(p->refusal, CAVE_FAILED,
+		      "the grant %s reaches devices, and this kernel's Landlock does not bound ioctl() on them "
+		      "(Linux 6.10 does)",
+		      grant_shown(p, g));
+}
+
 static bool judge(struct preparation *p, struct grant *g)
 {
 	const char *own = own_place(p, g);
@@ -173,7 +209,7 @@ static bool judge(struct preparation *p, struct grant *g)
 		return refuse_program(p->refusal, EACCES, g->path, "it is no executable file");
 	if (g->program && !check_program(p, g))
 		return false;
-	if (!keep_from_terminal(p, g))
+	if (!keep_from_terminal(p, g) || !judge_devices(p, g))
 		return false;
 	if (g->flags & CAVE_FILE_WRITE && S_ISBLK(g->st.st_mode))
 		return refuse(p->refusal, CAVE_FAILED, "the write grant %s is a block device", grant_shown(p, g));

@@ -68,7 +68,10 @@ void namespaces_keep(struct plan *plan)
 	c.kept = (struct namespaces){ -1, -1 };
 	for (size_t i = 0; i < plan->files.nwritable; i++)
 		tree[i] = -1;
+	c.devices = -1;
 	ok = make(&c);
+	if (c.devices >= 0)
+		close(c.devices);
 	for (size_t i = 0; i < plan->files.nwritable; i++)
 		if (tree[i] >= 0)
 			close(tree[i]);

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 
 #include "runtime/raw.h"
+#include "runtime/rights.h"
 #include "runtime/trace.h"
 
 const char spawn_step_clone[] = "clone3";
@@ -178,11 +179,41 @@ static bool makes_no_mounts(const struct child *c)
 	return c->mode == CHILD_PLAIN || c->plan->namespaces.mounts >= 0;
 }
 
+/*
+ * Where Landlock does not bound ioctl(), there are devices in /dev only, and single ones of them are granted
+ * (runtime/files.c): a copy of it, before all mounts become ones without devices.
+ */
+static long clone_devices(struct child *c)
+{
+	long fd;
+
+	c->devices = -1;
+	if (makes_no_mounts(c) || c->plan->landlock_abi >= LL_ABI_IOCTL)
+		return 0;
+	fd = SYS3(SYS_open_tree, AT_FDCWD, "/dev", K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC | K_AT_RECURSIVE);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	c->devices = (int)fd;
+	return set_attributes(fd, "", AT_EMPTY_PATH, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID);
+}
+
+static long attach_devices(struct child *c)
+{
+	long error;
+
+	if (c->devices < 0)
+		return 0;
+	error = SYS5(SYS_move_mount, c->devices, "", AT_FDCWD, "/dev", K_MOVE_MOUNT_F_EMPTY_PATH);
+	SYS2(SYS_close, c->devices, 0);
+	c->devices = -1;
+	return error;
+}
+
 /* While everything is writable still. */
 static long clone_trees(struct child *c)
 {
 	const struct files *f = &c->plan->files;
-	long error = 0;
+	long error = clone_devices(c);
 
 	for (size_t i = 0; i < f->nwritable && !makes_no_mounts(c) && !error; i++)
 		error = clone_tree(&f->writable[i], &c->tree[i]);
@@ -195,9 +226,13 @@ static long clone_trees(struct child *c)
  */
 static long make_read_only(struct child *c)
 {
+	uint64_t devices = c->plan->landlock_abi >= LL_ABI_IOCTL ? 0 : K_MOUNT_ATTR_NODEV;
+	long error;
+
 	if (makes_no_mounts(c))
 		return 0;
-	return set_attributes(AT_FDCWD, "/", 0, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID);
+	error = set_attributes(AT_FDCWD, "/", 0, K_MOUNT_ATTR_RDONLY | K_MOUNT_ATTR_NOSUID | devices);
+	return error ? error : attach_devices(c);
 }
 
 /* After they are read-only, and private; before the write grants, of which one there would not be found. */

@@ -19,7 +19,7 @@ enum child_mode {
 
 /*
  * Shared with the parent, which stands still until the child has executed or ended (CLONE_VFORK|CLONE_VM).
- * The child writes the last two and `tree`; everything else is const to it.
+ * The child writes the last two, `tree` and `devices`; everything else is const to it.
  */
 struct child {
 	const struct plan *plan;
@@ -32,6 +32,7 @@ struct child {
 	struct sock_filter *insn; /* completed but for the child's own id */
 	struct namespaces kept; /* written by child_keep() */
 	int *tree; /* one per plan->files.writable */
+	int devices; /* a copy of /dev, until it is in place; -1: there is none */
 	const char *step; /* the one that was begun last */
 	int error; /* of that step; 0 if it did not fail */
 	bool contained; /* it is made by the first process of a process namespace, whose descriptors it shares */

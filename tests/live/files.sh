@@ -483,6 +483,61 @@ write_denials() {
 	expect "$kind: control: what is mounted beside is written" "$(outcome)" = allowed
 }
 
+# with_landlock VERSION COMMAND…: what caverun is told by the kernel.
+with_landlock() {
+	version=$1
+	shift
+	as strace -qq -o /dev/null -e trace=landlock_create_ruleset \
+		-e "inject=landlock_create_ruleset:retval=$version:when=1" "$@"
+}
+
+# Before version 5 Landlock knows nothing of ioctl on devices: then there are none beside the usual ones of /dev.
+old_devices() {
+	rm -rf "$home/beside"
+	mkdir -p "$home/beside"
+	mknod -m 666 "$home/beside/random" c 1 9
+	compile devices "$home/policy/devices.bpf" <<END
+profile devices {
+	files { read "$home/beside"; write workspace }
+	syscalls { allow ioctl(request == 0x80045200) }
+}
+END
+	chmod 644 "$home/policy/devices.bpf"
+	policy device 'write "/dev/ptmx"'
+	policy terminals 'read "/dev/pts"'
+	policy in-shm 'write "/dev/shm"'
+	entropy='import fcntl, sys
+try: f = open(sys.argv[1], "rb")
+except OSError as e: print("open", e.errno); sys.exit()
+try: fcntl.ioctl(f, 0x80045200, bytes(4)); print("told")
+except OSError as e: print("ioctl", e.errno)'
+	expect_output "$kind: control: a device is asked outside" told as "$python" -c "$entropy" "$home/beside/random"
+	for abi in 2 4 5; do
+		[ $abi -le "$landlock" ] || continue
+		refused='ioctl 13'
+		[ $abi -gt 4 ] || refused='open 13'
+		expect_output "$kind: version $abi: a device in a folder" "$refused" with_landlock $abi "$bin/caverun" \
+			--workspace "$home/workspace" "$home/policy/devices.bpf" -- "$python" -c "$entropy" "$home/beside/random"
+		for name in device terminals; do
+			run with_landlock $abi "$bin/caverun" "$home/policy/$name.bpf" -- "$bin/probe" read /dev/zero
+			if [ $abi -gt 4 ]; then
+				expect "$kind: version $abi: $name can be granted" "$(outcome)" = allowed
+			else
+				expect "$kind: version $abi: $name cannot" \
+					"$status $(grep -c 'does not bound ioctl' "$work/err")" = '125 1'
+			fi
+		done
+		run with_landlock $abi "$bin/caverun" "$home/policy/in-shm.bpf" -- "$bin/probe" create /dev/shm/cave-$$ , \
+			unlink /dev/shm/cave-$$ , write /dev/null , read /dev/urandom , read /dev/zero
+		expect "$kind: version $abi: the usual devices, and /dev/shm" "$(sed 's/.*: //' "$work/out" | sort | uniq -c |
+			tr -s ' ')" = ' 5 allowed'
+		expect_output "$kind: version $abi: a terminal still is one" True as "$python" "$top/tests/tools/on_pty.py" \
+			strace -qq -o /dev/null -e trace=landlock_create_ruleset \
+			-e "inject=landlock_create_ruleset:retval=$abi:when=1" "$bin/caverun" "$home/policy/in-shm.bpf" -- \
+			"$python" -c 'import os; print(os.isatty(0) and os.isatty(1))'
+	done
+}
+
 # What an older kernel's Landlock cannot refuse, the mounts do; strace gives caverun its answer.
 old_kernels() {
 	command -v strace >/dev/null || {
@@ -498,10 +553,8 @@ old_kernels() {
 		echo text >"$w/a/file"
 		echo text >"$home/beside/file"
 		own "$w" "$home/beside"
-		run as strace -qq -o /dev/null -e trace=landlock_create_ruleset \
-			-e "inject=landlock_create_ruleset:retval=$abi:when=1" \
-			"$bin/caverun" --workspace "$w" "$home/policy/old.bpf" -- "$bin/probe" truncate "$w/a/file" , \
-			rename "$w/a/file" "$w/b/file" , truncate "$home/beside/file" , chmod "$home/beside/file" , \
+		run with_landlock "$abi" "$bin/caverun" --workspace "$w" "$home/policy/old.bpf" -- "$bin/probe" \
+			truncate "$w/a/file" , rename "$w/a/file" "$w/b/file" , truncate "$home/beside/file" , chmod "$home/beside/file" , \
 			read "$home/beside/file" , read "$home/there"
 		got=$(sed 's/.*: //' "$work/out" | tr '\n' ' ')
 		truncated=allowed moved=allowed changed='refused EROFS refused EROFS'
@@ -531,6 +584,7 @@ suite() {
 	denials
 	write_denials
 	old_kernels
+	if [ "$kind" != bare ] && command -v strace >/dev/null; then old_devices; fi
 }
 
 for user in $kinds; do
