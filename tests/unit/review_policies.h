@@ -93,6 +93,10 @@ static const char *const name_excepts[] = {
 	"", "", " except b.example.com", " except *.a.example.com", " except 8.8.8.8",
 	" except { a.example.com, 8.8.8.0/24 }",
 };
+/* A denied name and a grant of port 53 do not go together. */
+static const char *const name_ports[] = {
+	"443", "80", "54-100", "80-90", "{ 443, 8000-8010 }", "54-65535", "65535", "1", "{ 79, 81 }",
+};
 enum { NAME_PATTERNS = 10, NAME_PLACES = 7, NAME_EXCEPTS = 6 };
 
 static inline char *random_names(uint64_t *seed)
@@ -102,7 +106,7 @@ static inline char *random_names(uint64_t *seed)
 	unsigned n = 1 + pick(seed, 5);
 
 	for (unsigned i = 0; i < n; i++) {
-		const char *name = name_patterns[pick(seed, NAME_PATTERNS)], *port = ports[pick(seed, 9)];
+		const char *name = name_patterns[pick(seed, NAME_PATTERNS)], *port = name_ports[pick(seed, 9)];
 		const char *proto = (const char *[]){ "tcp", "udp", "{ tcp, udp }" }[pick(seed, 3)];
 
 		if (!pick(seed, 6))
