@@ -554,8 +554,8 @@ old_kernels() {
 		echo text >"$home/beside/file"
 		own "$w" "$home/beside"
 		run with_landlock "$abi" "$bin/caverun" --workspace "$w" "$home/policy/old.bpf" -- "$bin/probe" \
-			truncate "$w/a/file" , rename "$w/a/file" "$w/b/file" , truncate "$home/beside/file" , chmod "$home/beside/file" , \
-			read "$home/beside/file" , read "$home/there"
+			truncate "$w/a/file" , rename "$w/a/file" "$w/b/file" , \
+			truncate "$home/beside/file" , chmod "$home/beside/file" , read "$home/beside/file" , read "$home/there"
 		got=$(sed 's/.*: //' "$work/out" | tr '\n' ' ')
 		truncated=allowed moved=allowed changed='refused EROFS refused EROFS'
 		[ "$abi" -gt 1 ] || moved='refused EXDEV'
