@@ -520,13 +520,13 @@ static inline bool step(struct machine *m, const struct bpf_insn *insn, const st
 	}
 }
 
-static void reset(struct machine *m)
+static void reset(struct machine *m, unsigned context)
 {
 	memset(m->kind, UNSET, sizeof m->kind);
 	memset(m->written, 0, sizeof m->written);
 	m->shown = 0;
-	m->kind[BPF_REG_1] = CONTEXT;
-	m->value[BPF_REG_1] = 0;
+	m->kind[context] = CONTEXT;
+	m->value[context] = 0;
 	m->kind[BPF_REG_10] = STACK;
 	m->value[BPF_REG_10] = 0;
 }
@@ -589,16 +589,14 @@ static bool run_slowly(struct machine *m, const struct bpf_insn *i, const struct
 	return step(m, i, in);
 }
 
-bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result,
-	      size_t *steps)
+static bool run(struct machine *m, const struct bpf_insn *insn, size_t n, size_t at, const struct ebpf_input *in,
+		uint64_t *result, size_t *steps)
 {
-	struct machine m;
 	size_t count = 0;
 	bool taken;
 
-	reset(&m);
-	for (const struct bpf_insn *i = insn; i < insn + n; i++) {
-		const enum quick quick = run_quick(&m, i);
+	for (const struct bpf_insn *i = insn + at; i < insn + n; i++) {
+		const enum quick quick = run_quick(m, i);
 
 		count++;
 		if (quick == TAKEN) {
@@ -606,13 +604,13 @@ bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint
 		} else if (quick == NEXT) {
 			continue;
 		} else if (i->code == (BPF_JMP | BPF_EXIT)) {
-			if (m.kind[BPF_REG_0] != NUMBER)
+			if (m->kind[BPF_REG_0] != NUMBER)
 				return false;
-			*result = m.value[BPF_REG_0];
+			*result = m->value[BPF_REG_0];
 			if (steps)
 				*steps = count;
 			return true;
-		} else if (!run_slowly(&m, i, in, &taken)) {
+		} else if (!run_slowly(m, i, in, &taken)) {
 			return false;
 		} else if (taken) {
 			i += i->off;
@@ -621,4 +619,20 @@ bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint
 		}
 	}
 	return false;
+}
+
+bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result, size_t *steps)
+{
+	struct machine m;
+
+	reset(&m, BPF_REG_1);
+	return run(&m, insn, n, 0, in, result, steps);
+}
+
+bool ebpf_run_from(const struct bpf_insn *insn, size_t n, size_t at, struct ebpf_input *in, uint64_t *result)
+{
+	struct machine m;
+
+	reset(&m, BPF_REG_6);
+	return run(&m, insn, n, at, in, result, NULL);
 }

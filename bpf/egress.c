@@ -28,6 +28,9 @@ static bool generate_hook(struct arena *a, const struct net_set *set, const stru
 			      .denials = MAP_DENIALS, .guests = MAPS_COMMON,
 			      .names_map = MAPS_COMMON + net_set_listens(set, NET_UDP) };
 
+	size_t refusal = 0;
+	bool done;
+
 	asm_init(&g.s, a);
 	g.allow = asm_new_label(&g.s);
 	g.deny = asm_new_label(&g.s);
@@ -52,12 +55,15 @@ static bool generate_hook(struct arena *a, const struct net_set *set, const stru
 		asm_return(&g.s, 1);
 	}
 	if (hook < CAVE_HOOK_NAMES || asm_is_used(&g.s, g.deny)) {
+		refusal = g.s.n;
 		asm_place(&g.s, g.deny);
 		if (!net_set_empty(set))
 			count_denial(&g);
 		asm_return(&g.s, 0);
 	}
-	return asm_finish(&g.s, hook, out, error);
+	done = asm_finish(&g.s, hook, out, error);
+	out->refusal = refusal;
+	return done;
 }
 
 /* In that order. */

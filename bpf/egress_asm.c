@@ -49,6 +49,7 @@ static void land(struct assembler *s, struct asm_fixup *f, size_t to)
 
 void asm_place(struct assembler *s, asm_label label)
 {
+	s->label[label].at = s->n;
 	for (size_t i = s->label[label].first; i; i = s->fixup[i - 1].next)
 		if (!s->fixup[i - 1].landed)
 			land(s, &s->fixup[i - 1], s->n);
@@ -77,6 +78,12 @@ void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint3
 {
 	*ARENA_PUSH(s->arena, s->patch, s->npatches, s->patch_cap) =
 		(struct cave_resolver_patch){ hook, (uint32_t)s->n, slot, field };
+}
+
+void asm_judgement(struct assembler *s, struct judgement j)
+{
+	j.at = s->n;
+	*ARENA_PUSH(s->arena, s->judgement, s->njudgements, s->judgement_cap) = j;
 }
 
 static void load_pseudo(struct assembler *s, uint8_t dst, uint8_t pseudo, uint32_t first, uint32_t second)
@@ -192,6 +199,10 @@ bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *o
 		};
 		return false;
 	}
+	for (size_t i = 0; i < s->njudgements; i++) {
+		s->judgement[i].yes = s->label[s->judgement[i].yes].at;
+		s->judgement[i].no = s->label[s->judgement[i].no].at;
+	}
 	*out = (struct hook_program){
 		.hook = hook,
 		.insn = s->insn,
@@ -199,6 +210,8 @@ bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *o
 		.n = s->n,
 		.patch = s->patch,
 		.npatches = s->npatches,
+		.judgement = s->judgement,
+		.njudgements = s->njudgements,
 	};
 	return true;
 }

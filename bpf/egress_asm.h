@@ -21,6 +21,7 @@ struct asm_fixup {
 struct asm_target {
 	size_t first; /* its jumps: index + 1 of a fixup */
 	size_t stone; /* its last stepping stone: instruction + 1 */
+	size_t at; /* where it has been placed; 0: nowhere */
 };
 
 struct assembler {
@@ -36,6 +37,8 @@ struct assembler {
 	line_id current; /* the line of what is emitted next */
 	struct cave_resolver_patch *patch; /* constants that the runtime sets */
 	size_t npatches, patch_cap;
+	struct judgement *judgement; /* `yes` and `no` are labels */
+	size_t njudgements, judgement_cap;
 	size_t farthest; /* the longest jump, where it is more than an offset can hold */
 };
 
@@ -58,6 +61,9 @@ void asm_jump_reg(struct assembler *s, uint8_t code, uint8_t dst, uint8_t src, a
 
 /* The next instruction, a jump, compares with a field of a resolver's slot (cave/artefact.h). */
 void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint32_t field);
+
+/* A judgement begins at the next instruction; its `at` is set here, `yes` and `no` are labels. */
+void asm_judgement(struct assembler *s, struct judgement j);
 
 /*
  * dst = the map of that number, for a helper; dst = the address of a byte of the one value that a table has.

@@ -207,6 +207,18 @@ static void judge_resolver(struct hook_gen *g, enum net_family family)
 
 /* --- all of it ------------------------------------------------------------ */
 
+/* What the proof is told. */
+static void begin_judgement(struct hook_gen *g, const struct judge *j, enum net_family family)
+{
+	for (int proto = 0; proto < NET_PROTOS; proto++)
+		if ((j == &g->peer || j == &g->local) && g->proto[proto] && grants(j, proto))
+			asm_judgement(&g->s, (struct judgement){ .own = j == &g->local,
+								 .proto = (enum net_proto)proto,
+								 .family = family,
+								 .yes = j->yes,
+								 .no = j->no });
+}
+
 /*
  * The address in registers is judged by the protocol in PROTO; one tree does for both if they reach
  * the same.
@@ -220,6 +232,7 @@ void judge_host(struct hook_gen *g, const struct judge *j, enum net_family famil
 
 	if (j == &g->peer)
 		prepare_names(g, family);
+	begin_judgement(g, j, family);
 	if (j->resolver)
 		judge_resolver(g, family);
 	if (share)

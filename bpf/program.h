@@ -36,6 +36,18 @@ struct map_list {
 	size_t n;
 };
 
+/*
+ * Where a program judges whether a peer, or an endpoint of one's own, is granted: with the protocol in R0, the port in
+ * R7, the address in R8 (IPv4) or R2 to R5 (IPv6), all in host order, it goes from `at` to `yes` or to `no`.  That is
+ * what the generator meant: the proof shows it before it makes use of it.
+ */
+struct judgement {
+	bool own; /* an endpoint of one's own */
+	enum net_proto proto;
+	enum net_family family;
+	size_t at, yes, no; /* instructions */
+};
+
 /* An egress program (eBPF).  A 16-byte load counts as two instructions, the second one all zero. */
 struct hook_program {
 	enum cave_hook hook;
@@ -44,6 +56,9 @@ struct hook_program {
 	size_t n;
 	const struct cave_resolver_patch *patch; /* ascending by insn */
 	size_t npatches;
+	const struct judgement *judgement;
+	size_t njudgements;
+	size_t refusal; /* the instruction from which on what is refused is counted; 0: not known */
 	const struct map_list *maps; /* one and the same for all programs of a policy; NULL: none */
 };
 

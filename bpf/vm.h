@@ -90,4 +90,7 @@ bool ebpf_check(const struct bpf_insn *insn, size_t n, size_t *bad);
  */
 bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result, size_t *steps);
 
+/* The same from the instruction `at` on, where R6 holds the context and no other register anything. */
+bool ebpf_run_from(const struct bpf_insn *insn, size_t n, size_t at, struct ebpf_input *in, uint64_t *result);
+
 #endif

@@ -2,7 +2,8 @@
 /*
  * The proof of the egress programs: each is interpreted at every boundary of the policy and
  * compared with what the rules say, taken one by one as they are written.  Nothing here is shared
- * with the set algebra or the generator.
+ * with the set algebra or the generator.  Where it could be followed for all inputs before
+ * (egress_prove_whole.c), boundaries are asked with one port, in hooks that take turns.
  *
  * Addresses: the first and last of every operand, one before and one after; for IPv6 also one up
  * and down in every 32-bit word, since the programs decide by words; what carries the IPv4
@@ -41,6 +42,32 @@ static bool check_programs(struct prover *v)
 	return true;
 }
 
+static bool is_whole(const struct prover *v)
+{
+	for (int hook = 0; hook < CAVE_HOOK_NAMES; hook++)
+		if (!v->whole[hook])
+			return false;
+	return true;
+}
+
+/* Where not all inputs have been followed, everything is asked point by point; else, what is granted. */
+static void prove_points(struct prover *v)
+{
+	static void (*const part[])(struct prover *v) = { prove_sets, prove_protocols, prove_unaddressed, prove_bind,
+							  prove_sockets, prove_packets, prove_local, prove_guests,
+							  prove_answers };
+	const bool whole = is_whole(v);
+
+	v->brief = whole;
+	prove_destinations(v);
+	for (size_t i = 0; i < sizeof part / sizeof *part && !whole && !v->failed; i++)
+		/* What the maps of names say is not followed for all inputs: those policies are asked point by point. */
+		if (!(v->names && part[i] == prove_sets))
+			part[i](v);
+	if (!v->failed)
+		prove_counting(v);
+}
+
 bool prove_programs(struct diags *d, const struct policy *p, const struct net_rule *servers,
 		    const struct hook_program *hook, const struct names_model *names)
 {
@@ -69,28 +96,9 @@ bool prove_programs(struct diags *d, const struct policy *p, const struct net_ru
 	v.some = ARENA_ARRAY(&scratch, 1, struct port_map);
 	v.failed = !check_programs(&v);
 	if (!v.failed)
-		prove_destinations(&v);
-	/* What the maps of names say is not followed for all inputs: those policies are asked point by point. */
-	if (!v.failed && !names)
-		prove_sets(&v);
+		prove_whole(&v);
 	if (!v.failed)
-		prove_protocols(&v);
-	if (!v.failed)
-		prove_unaddressed(&v);
-	if (!v.failed)
-		prove_bind(&v);
-	if (!v.failed)
-		prove_sockets(&v);
-	if (!v.failed)
-		prove_packets(&v);
-	if (!v.failed)
-		prove_local(&v);
-	if (!v.failed)
-		prove_guests(&v);
-	if (!v.failed)
-		prove_answers(&v);
-	if (!v.failed)
-		prove_counting(&v);
+		prove_points(&v);
 	arena_free(&scratch);
 	return !v.failed;
 }

@@ -109,6 +109,46 @@ static void make_refused(enum cave_hook hook, uint8_t which, struct refused *r)
 		r->ctx.addr.protocol = 250u + which;
 }
 
+/* The context and the packet, no two bytes of which are the same. */
+static void make_distinct(uint8_t version, struct refused *r)
+{
+	uint8_t *byte = (uint8_t *)&r->ctx;
+
+	for (size_t i = 0; i < sizeof r->ctx; i++)
+		byte[i] = (uint8_t)(i + 1);
+	r->ctx.addr.user_port = 0x2b3c; /* 16 bits */
+	for (size_t i = 0; i < sizeof r->packet; i++)
+		r->packet[i] = (uint8_t)(128 + i);
+	r->packet[0] = version;
+}
+
+static bool counts_this(struct prover *v, enum cave_hook hook, size_t at, struct refused *r, size_t size)
+{
+	const struct hook_program *h = &v->hook[hook];
+	struct ebpf_input in = { .ctx = &r->ctx, .ctx_size = sizeof r->ctx, .packet = r->packet, .packet_size = size,
+				 .map = v->map, .nmaps = v->nmaps };
+	uint64_t result;
+
+	return ebpf_run_from(h->insn, h->n, at, &in, &result) && !result && is_counted(v, hook, &in, true);
+}
+
+/* Packets of each version, as long as is looked at and one byte shorter. */
+bool counts_from(struct prover *v, enum cave_hook hook, size_t at)
+{
+	static const uint8_t version[] = { 0x45, 0x60, 0x6f, 0, 0xf5 };
+	static const size_t size[] = { 64, 0, 1, 6, 7, 9, 10, 19, 20, 23, 24, 39, 40, 43, 44 };
+	const bool packet = hook == CAVE_HOOK_EGRESS || hook == CAVE_HOOK_INGRESS;
+	struct refused r;
+
+	for (size_t i = 0; i < (packet ? sizeof version : 1); i++)
+		for (size_t k = 0; k < (packet && i < 2 ? sizeof size / sizeof *size : 1); k++) {
+			make_distinct(version[i], &r);
+			if (!counts_this(v, hook, at, &r, size[k]))
+				return false;
+		}
+	return true;
+}
+
 /* One place is left, then none; and what is counted twice is one entry. */
 static bool counts_all(struct prover *v, enum cave_hook hook, struct ebpf_map *map, struct ebpf_map *rest)
 {

@@ -402,7 +402,7 @@ void prove_destinations(struct prover *v)
 	if (is_server(v, NULL))
 		v->some->open[NET_UDP][v->servers->port[0].lo / 64] |= (uint64_t)1 << v->servers->port[0].lo % 64;
 	/* Beside names nothing is followed for all inputs. */
-	v->many = count_operands(v->p) > (v->names ? MANY_OPERANDS_BESIDE_NAMES : MANY_OPERANDS);
+	v->many = v->brief || count_operands(v->p) > (v->names ? MANY_OPERANDS_BESIDE_NAMES : MANY_OPERANDS);
 	find_teredo(v);
 	points = list_points(v);
 	find_samples(v, &points);

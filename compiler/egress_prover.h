@@ -4,10 +4,9 @@
  * question, egress_prove_spots.c lists addresses and ports to ask about; egress_prove_reach.c asks about
  * destinations, egress_prove_other.c about other protocols, bind and sockets, egress_prove_packet.c about
  * headers, egress_prove_local.c about endpoints of one's own, egress_prove_guest.c about who comes in there,
- * egress_prove_answer.c about who may be answered,
- * egress_prove_sets.c follows programs for all addresses and ports, egress_prove_count.c asks about what is counted,
- * egress_prove_resolver.c about the name servers
- * that the runtime fills in.
+ * egress_prove_answer.c about who may be answered, egress_prove_count.c about what is counted, egress_prove_resolver.c
+ * about the name servers that the runtime fills in.  egress_prove_whole.c follows programs for all that may stand in
+ * their input, egress_prove_sets.c, where that is not done, for all addresses and ports.
  */
 #ifndef CAVE_COMPILER_EGRESS_PROVER_H
 #define CAVE_COMPILER_EGRESS_PROVER_H
@@ -73,8 +72,10 @@ struct prover {
 	uint64_t cookie; /* of the socket that is asked about; 0: nobody is its guest */
 	bool guests; /* there is a listen for datagrams */
 	bool many; /* operands: an address is asked about in some of the hooks only, and fewer of them */
+	bool brief; /* all inputs have been followed: the same */
 	unsigned turn;
 	const struct names_model *names; /* what the maps of a policy that grants by host name hold; NULL: it does not */
+	bool whole[CAVE_HOOK_COUNT]; /* the program has been followed for all its inputs: nothing is left to be asked */
 	bool failed;
 };
 
@@ -164,8 +165,12 @@ void prove_packet(struct prover *v, struct packet p);
 void prove_destinations(struct prover *v);
 /* Whether some rule allows an IPv6 address. */
 bool allows_v6(const struct policy *p);
+/* Follows programs for all their inputs, as far as that goes: v->whole says which. */
+void prove_whole(struct prover *v);
 /* Needs the samples: every program for all addresses and ports. */
 void prove_sets(struct prover *v);
+/* Whether the program counts a refusal from an instruction on, with the context in R6 alone. */
+bool counts_from(struct prover *v, enum cave_hook hook, size_t at);
 void prove_protocols(struct prover *v);
 void prove_unaddressed(struct prover *v);
 void prove_bind(struct prover *v);

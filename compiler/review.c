@@ -82,8 +82,13 @@ static void take_programs(struct compile *c, const struct artefact *view)
 		for (size_t i = 0; i < view->nresolver; i++)
 			if (view->resolver[i].hook == hook)
 				patch[n++] = view->resolver[i];
-		c->hook[hook] = (struct hook_program){ (enum cave_hook)hook, p->insn,
-						       ARENA_ARRAY(&c->arena, p->n + 1, line_id), p->n, patch, n, maps };
+		c->hook[hook] = (struct hook_program){ .hook = (enum cave_hook)hook,
+						       .insn = p->insn,
+						       .line = ARENA_ARRAY(&c->arena, p->n + 1, line_id),
+						       .n = p->n,
+						       .patch = patch,
+						       .npatches = n,
+						       .maps = maps };
 	}
 }
 

@@ -127,6 +127,18 @@ static bool field_next(struct bpf_insn *insn)
 	return has;
 }
 
+/* Words, halves and bytes are read in part. */
+static bool field_narrow(struct bpf_insn *insn)
+{
+	bool has = BPF_CLASS(insn->code) == BPF_LDX && BPF_SIZE(insn->code) != BPF_B;
+
+	if (has)
+		insn->code = (uint8_t)((insn->code & ~0x18) | (BPF_SIZE(insn->code) == BPF_DW  ? BPF_W
+							       : BPF_SIZE(insn->code) == BPF_W ? BPF_H
+											       : BPF_B));
+	return has;
+}
+
 static bool register_next(struct bpf_insn *insn)
 {
 	bool has = is_compare(insn) || BPF_CLASS(insn->code) == BPF_LDX;
@@ -149,6 +161,7 @@ static const struct fault faults[] = {
 	{ "a lost store", store_lost },
 	{ "another field", field_next },
 	{ "another register", register_next },
+	{ "a narrower load", field_narrow },
 };
 
 /* --- inputs that tell programs apart -------------------------------------- */
@@ -421,6 +434,26 @@ static void inject(const struct compile *c, const struct fault *f, unsigned turn
 	      t.missed);
 }
 
+/* What the generator says of where programs judge, wrong: yes for no, of another family, one instruction later. */
+static void lie(struct compile *c, int h, unsigned how)
+{
+	const size_t n = c->hook[h].njudgements;
+	struct judgement *lied = ARENA_ARRAY(&c->arena, n + 1, struct judgement);
+
+	for (size_t i = 0; i < n; i++) {
+		lied[i] = c->hook[h].judgement[i];
+		if (how % 3 == 0) {
+			lied[i].yes = c->hook[h].judgement[i].no;
+			lied[i].no = c->hook[h].judgement[i].yes;
+		} else if (how % 3 == 1) {
+			lied[i].family = lied[i].family == NET_V4 ? NET_V6 : NET_V4;
+		} else {
+			lied[i].at++;
+		}
+	}
+	c->hook[h].judgement = lied;
+}
+
 int main(void)
 {
 	static const char *const text[] = {
@@ -455,6 +488,11 @@ int main(void)
 			  "policy %zu", i))
 			for (size_t f = 0; f < sizeof faults / sizeof *faults; f++)
 				inject(&c, &faults[f], (unsigned)(i + f));
+		for (int h = 0; h < CAVE_HOOK_NAMES; h++)
+			lie(&c, h, (unsigned)i);
+		check(egress_prove(&c.diags, &c.policy, c.hook), "policy %zu, where it says wrongly where it judges", i);
+		inject(&c, &faults[0], (unsigned)i);
+		inject(&c, &faults[6], (unsigned)i);
 		compile_free(&c);
 	}
 	return unit_done();

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside the walk: egress_walk.c goes on from instruction to instruction, egress_walk_value.c computes. */
+#ifndef CAVE_COMPILER_EGRESS_WALKER_H
+#define CAVE_COMPILER_EGRESS_WALKER_H
+
+#include "compiler/egress_walk.h"
+
+enum { STACK_SIZE = 256, MAX_WRITES = 6, MAX_FACTS = 6 };
+enum { CALL_LOSES = 0x3f }; /* registers whose meaning a call takes away */
+
+enum kind { UNSET, NUMBER, FIELD, CONTEXT, STACK, MAP, TABLE, PACKET, PACKET_END };
+
+/*
+ * A number, a pointer, or a field of a variable: bits [shift, shift + width) of it, moved left, then added to a number
+ * or taken from one; or, while it is in network order, with its bytes swapped.  That is all that programs make of what
+ * they decide by before they compare it.
+ */
+struct value {
+	uint8_t kind;
+	uint8_t variable, shift, width, left;
+	bool swapped : 1, negative : 1;
+	bool scattered : 1; /* WALK_FLAGS, its bits where the byte has them */
+	uint16_t map;
+	int64_t add; /* NUMBER: itself; pointers: the offset */
+};
+
+/* What a path has stored and found out; paths that have not parted yet share one. */
+struct memory {
+	struct walk_byte stack[STACK_SIZE];
+	struct walk_write write[MAX_WRITES];
+	struct walk_fact fact[MAX_FACTS];
+	size_t nwrites, nfacts;
+	struct memory *next; /* of those that nobody uses any more */
+};
+
+struct state {
+	struct value reg[MAX_BPF_REG];
+	struct memory *memory;
+	bool shared; /* the memory is another path's too */
+	uint8_t peels;
+};
+
+struct walker {
+	const struct walk *w;
+	struct arena arena; /* the memories */
+	struct memory *unused;
+	struct walk_region now; /* of the path that is followed */
+	const uint8_t *decided; /* by instruction: the answer of all that goes on from there, or UNDECIDED */
+	uint8_t *counts; /* by instruction: what w->counts() says */
+	const uint8_t *known; /* by instruction: 1 + the first of w->known that begins there; NULL: none do */
+	const struct judgement *judgement; /* that is followed by itself; NULL: the program is */
+	uint16_t written; /* registers, by a judgement */
+};
+
+static inline struct value walk_make_number(uint64_t n)
+{
+	return (struct value){ .kind = NUMBER, .add = (int64_t)n };
+}
+
+/* A field of one variable, as it stands there. */
+static inline bool is_plain(const struct value *v)
+{
+	return v->kind == FIELD && !v->swapped && !v->negative && !v->add && !v->scattered;
+}
+
+/* The memory of the path, to be written to; NULL if there is none left. */
+struct memory *walk_own(struct walker *k, struct state *s);
+
+/* A field of a variable that is down to one value is a number. */
+void walk_pin(const struct walker *k, struct value *v);
+
+uint64_t walk_swap(uint64_t n, int bits);
+bool walk_is_wide(const struct bpf_insn *insn);
+
+/* An instruction that is no jump; false if it cannot be followed. */
+bool walk_step(struct walker *k, struct state *s, const struct bpf_insn *insn);
+
+/* bpf_skb_load_bytes(), of a packet that is long enough or too short.  How much it needs; 0: it cannot be followed. */
+uint64_t walk_needed(const struct walker *k, const struct state *s);
+bool walk_load_packet(struct walker *k, struct state *s, bool there);
+
+#endif
