@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that lives as long as one compile.  Nothing is freed on its own; cave_arena_free() frees all.
+ * Memory that lives as long as one compile.  Nothing is freed on its own; arena_free() frees all.
  * A request that cannot be met ends the process with a message and exit status 2: a compiler that is out of
  * memory has nothing better to do, and no caller has to test for it.
  */

@@ -260,7 +260,7 @@ static void read_block(struct reader *r, struct fmt_item *block)
 
 void fmt_items(struct arena *a, const struct fmt_tokens *tokens, struct fmt_item *out)
 {
-	struct reader r = { a, tokens->item, tokens->item + tokens->n };
+	struct reader r = { a, tokens->item, tokens->n ? tokens->item + tokens->n : NULL };
 
 	*out = (struct fmt_item){ .has_block = true };
 	read_block(&r, out);
