@@ -145,11 +145,10 @@ static size_t padded(size_t n)
 }
 
 /* True if the name at *at speaks of `name`; *at is then behind it, either way. */
-static bool name_matches(const struct hosts *h, size_t *at, const char *name)
+static bool name_matches(const struct hosts *h, size_t *at, const char *name, size_t length)
 {
 	const struct cave_host_name *n = (const void *)(h->data + *at);
 	const char *text = (const char *)(n + 1);
-	size_t length = strlen(name);
 
 	*at += sizeof *n + padded(n->length);
 	if (!(n->flags & CAVE_HOST_BELOW))
@@ -160,16 +159,18 @@ static bool name_matches(const struct hosts *h, size_t *at, const char *name)
 
 bool hosts_denied(const struct hosts *h, const char *name)
 {
-	size_t at = h->denials;
+	size_t at = h->denials, length = strlen(name);
 
 	for (uint32_t i = 0; i < h->ndenials; i++)
-		if (name_matches(h, &at, name))
+		if (name_matches(h, &at, name, length))
 			return true;
 	return false;
 }
 
 bool hosts_match(const struct hosts *h, const char *name, size_t *at, struct host_match *out)
 {
+	size_t length = strlen(name);
+
 	if (!*at)
 		*at = h->grants;
 	while (*at < h->denials) {
@@ -177,9 +178,9 @@ bool hosts_match(const struct hosts *h, const char *name, size_t *at, struct hos
 		bool match;
 
 		*at += sizeof *g;
-		match = name_matches(h, at, name);
+		match = name_matches(h, at, name, length);
 		for (unsigned i = 0; i < g->excepts; i++)
-			match = !name_matches(h, at, name) && match;
+			match = !name_matches(h, at, name, length) && match;
 		if (match) {
 			*out = (struct host_match){ g->class, g->place };
 			return true;

@@ -205,6 +205,20 @@ static int put(struct names *n, const struct cave_resolve_address *a, const stru
 	return 0;
 }
 
+/* What a name has lost.  Connections that stand go on: it has been an address of the class, and that is over. */
+static int lower(struct names *n, const struct names_verdict *v)
+{
+	struct cave_names_key key = { .run = n->run };
+	struct cave_names_until value;
+
+	memcpy(key.address, v->address, sizeof key.address);
+	if (map_get(n->map_live, &key, &value))
+		return 0;
+	for (int c = 0; c < CAVE_HOST_CLASSES; c++)
+		value.until[c] = v->until[c] || !value.until[c] ? v->until[c] : 1;
+	return map_set(n->map_live, &key, &value);
+}
+
 /* An errno. */
 static int admit_one(struct names *n, const char *name, const struct cave_resolve_address *a, bool *reachable)
 {
@@ -212,6 +226,10 @@ static int admit_one(struct names *n, const char *name, const struct cave_resolv
 	int error = names_judge(&n->judge, name, a, now_ns(), &v);
 
 	if (error || !v.classes)
+		return error;
+	if (v.taken)
+		error = lower(n, &v);
+	if (error)
 		return error;
 	*reachable = true;
 	return put(n, a, &v);

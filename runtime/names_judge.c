@@ -124,10 +124,61 @@ static uint64_t digest(const char *name)
 	return h;
 }
 
-/* The pair, a new one if need be; NULL if there is no room for one more that is not over. */
-static struct names_pair *pair_for(struct names_judge *j, uint64_t name, const uint32_t address[4], uint64_t now)
+/* Until when names have the address, by class. */
+static void sum_up(const struct names_judge *j, const uint32_t address[4], uint64_t until[CAVE_HOST_CLASSES])
+{
+	memset(until, 0, CAVE_HOST_CLASSES * sizeof *until);
+	for (size_t i = 0; i < j->npairs; i++) {
+		const struct names_pair *p = &j->pair[i];
+
+		if (memcmp(p->address, address, sizeof p->address) != 0)
+			continue;
+		for (int c = 0; c < CAVE_HOST_CLASSES; c++)
+			if (p->classes >> c & 1 && until[c] < p->expiry)
+				until[c] = p->expiry;
+	}
+}
+
+/* Takes away the grace of the name, or with `any` of any name, whose record has been over for longest. */
+static bool make_room(struct names_judge *j, uint64_t name, bool any, uint64_t now, struct names_verdict *out)
+{
+	struct names_pair *oldest = NULL;
+
+	for (size_t i = 0; i < j->npairs; i++) {
+		struct names_pair *p = &j->pair[i];
+
+		if ((any || p->name == name) && p->over <= now && (!oldest || p->over < oldest->over))
+			oldest = p;
+	}
+	if (!oldest)
+		return false;
+	out->taken = true;
+	memcpy(out->address, oldest->address, sizeof out->address);
+	*oldest = j->pair[--j->npairs];
+	sum_up(j, out->address, out->until);
+	return true;
+}
+
+/* Drops what has gone; how many the name has. */
+static size_t drop_gone(struct names_judge *j, uint64_t name, uint64_t now)
 {
 	size_t of_name = 0, alive = 0;
+
+	for (size_t i = 0; i < j->npairs; i++) {
+		if (j->pair[i].expiry <= now)
+			continue;
+		of_name += j->pair[i].name == name;
+		j->pair[alive++] = j->pair[i];
+	}
+	j->npairs = alive;
+	return of_name;
+}
+
+/* The pair, a new one if need be; NULL if there is no room for one more. */
+static struct names_pair *pair_for(struct names_judge *j, uint64_t name, const uint32_t address[4], uint64_t now,
+				   struct names_verdict *out)
+{
+	bool full;
 
 	if (!j->pair)
 		j->pair = calloc(CAVE_RESOLVE_PER_RUN, sizeof *j->pair);
@@ -137,18 +188,11 @@ static struct names_pair *pair_for(struct names_judge *j, uint64_t name, const u
 		if (j->pair[i].name == name && j->pair[i].expiry > now &&
 		    !memcmp(j->pair[i].address, address, sizeof j->pair[i].address))
 			return &j->pair[i];
-	for (size_t i = 0; i < j->npairs; i++) {
-		if (j->pair[i].expiry <= now)
-			continue;
-		of_name += j->pair[i].name == name;
-		j->pair[alive++] = j->pair[i];
-	}
-	j->npairs = alive;
-	if (of_name >= CAVE_RESOLVE_PER_NAME || alive >= CAVE_RESOLVE_PER_RUN)
+	full = drop_gone(j, name, now) >= CAVE_RESOLVE_PER_NAME;
+	if ((full || j->npairs == CAVE_RESOLVE_PER_RUN) && !make_room(j, name, !full, now, out))
 		return NULL;
-	j->pair[alive].name = name;
-	memcpy(j->pair[alive].address, address, sizeof j->pair[alive].address);
-	j->pair[alive].expiry = 0;
+	j->pair[j->npairs] = (struct names_pair){ .name = name };
+	memcpy(j->pair[j->npairs].address, address, sizeof j->pair[j->npairs].address);
 	return &j->pair[j->npairs++];
 }
 
@@ -159,6 +203,12 @@ static uint64_t expiry_of(uint32_t ttl, uint64_t now)
 	ttl = ttl < CAVE_RESOLVE_TTL_LEAST ? CAVE_RESOLVE_TTL_LEAST : ttl;
 	ttl = ttl > CAVE_RESOLVE_TTL_MOST ? CAVE_RESOLVE_TTL_MOST : ttl;
 	return now + ((uint64_t)ttl + CAVE_RESOLVE_GRACE) * 1000000000u;
+}
+
+/* Of one reply none makes room for another, whatever it says. */
+static uint64_t over_of(uint32_t ttl, uint64_t now)
+{
+	return ttl == NAMES_FOREVER ? UINT64_MAX : now + (ttl ? ttl : 1) * (uint64_t)1000000000u;
 }
 
 bool names_plain(const char *name)
@@ -174,7 +224,7 @@ int names_judge(struct names_judge *j, const char *name, const struct cave_resol
 {
 	bool mapped = !a->word[0] && !a->word[1] && a->word[2] == 0xffff;
 	struct host_address address = { .six = !mapped, .word = { 0, 0, 0, a->word[3] } };
-	uint64_t expiry = expiry_of(a->ttl, now);
+	uint64_t expiry = expiry_of(a->ttl, now), over = over_of(a->ttl, now);
 	struct names_pair *pair;
 	struct host_match match;
 	size_t at = 0;
@@ -187,11 +237,13 @@ int names_judge(struct names_judge *j, const char *name, const struct cave_resol
 	*out = (struct names_verdict){ .classes = classes_of(j, name, &address) };
 	if (!out->classes)
 		return 0;
-	pair = pair_for(j, digest(name), a->word, now);
+	pair = pair_for(j, digest(name), a->word, now, out);
 	if (!pair)
 		return ENOSPC;
 	/* An earlier answer holds for as long as it said. */
 	pair->expiry = expiry > pair->expiry ? expiry : pair->expiry;
+	pair->over = over > pair->over ? over : pair->over;
+	pair->classes |= out->classes;
 	out->expiry = pair->expiry;
 	return 0;
 }

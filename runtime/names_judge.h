@@ -19,7 +19,9 @@
 struct names_pair {
 	uint64_t name;
 	uint32_t address[4];
-	uint64_t expiry; /* CLOCK_MONOTONIC in nanoseconds */
+	uint64_t over; /* when the record's own time ends: CLOCK_MONOTONIC in nanoseconds */
+	uint64_t expiry; /* when the address goes, or that of a name's one that is wanted more */
+	uint32_t classes;
 };
 
 struct names_judge {
@@ -34,6 +36,10 @@ struct names_judge {
 struct names_verdict {
 	uint32_t classes; /* bit i for class i of the policy's record; 0: the address is not where the rules say */
 	uint64_t expiry;
+	/* To make room, a name has lost an address whose record was over.  Until when other names have it, by class: */
+	bool taken;
+	uint32_t address[4];
+	uint64_t until[CAVE_HOST_CLASSES];
 };
 
 /* True if it is a name as a policy spells names: in lower case, of letters, digits, dashes, underscores and dots. */
@@ -41,7 +47,7 @@ bool names_plain(const char *name);
 
 /*
  * Judges that a name has an address.  0, with *out set; or an errno: EINVAL if no sound resolver says so, ENOSPC if the
- * name, or the run, has as many as it may.  names_judge_end() gives back the memory that this takes.
+ * name, or the run, has as many as it may, of which no record is over.  names_judge_end() gives back the memory that this takes.
  */
 int names_judge(struct names_judge *j, const char *name, const struct cave_resolve_address *a, uint64_t now,
 		struct names_verdict *out);

@@ -17,6 +17,7 @@ OWN4, PUBLIC4, OWN6, PUBLIC6 = "11.22.33.1", "11.22.33.2", "2a00:1::1", "2a00:1:
 MORE = {
     "public.test": {"A": [OWN4, PUBLIC4], "AAAA": [OWN6, PUBLIC6]}, "quic.test": {"A": [NEAR4]}, "dot.test": {"A": [NEAR4]},
     "sql.test": {"A": [OTHER4]}, "churn.test": {"A": [f"192.0.2.{n}" for n in range(100, 200)], "TTL": 60, "window": 25},
+    "fleeting.test": {"A": [f"192.0.2.{n}" for n in range(100, 180)], "TTL": 1, "rotate": True},
     "server.test": {"A": [NEAR4], "AAAA": [NEAR6]},
 }
 HEAD = f"""profile more {{
@@ -24,7 +25,7 @@ HEAD = f"""profile more {{
         allow tcp {{ public.test, *.public.test }} port {PORT}
         allow udp quic.test port {ECHO} {PLACE}
         allow tcp sql.test port {SQL} {PLACE}
-        allow tcp {{ web.test, churn.test, server.test }} port {PORT} {PLACE}
+        allow tcp {{ web.test, churn.test, fleeting.test, server.test }} port {PORT} {PLACE}
         allow tcp localhost port {PORT}
 """
 PROFILE = HEAD + f"""    }}
@@ -106,6 +107,8 @@ def prepare(lab):
     """Addresses that are public, of this host and of NEAR; what is served on HERE, and the other servers."""
     sh(f"""ip -n {HERE} addr add {OWN4}/24 dev near; ip -n {HERE} addr add {OWN6}/64 nodad dev near
         ip -n {NEAR} addr add {PUBLIC4}/24 dev wire; ip -n {NEAR} addr add {PUBLIC6}/64 nodad dev wire""")
+    subprocess.run(["ip", "-n", NEAR, "-batch", "-"], check=True, text=True,
+                   input="".join(f"addr add 192.0.2.{n}/24 dev wire\n" for n in range(100, 180)))
     for script, host, *arguments in ((SERVER, HERE, PORT, f"{lab.work}/www"), (SERVER, NEAR, DOT, f"{lab.work}/www"),
                                      (DATAGRAMS, NEAR, ECHO), (DATABASE, NEAR, SQL)):
         lab.serve("/usr/bin/python3", "-c", script, *map(str, arguments), host=host)
@@ -193,8 +196,20 @@ def churn(lab):
                     ["ask", NEAR4, "web.test"])
     window = [[0, sorted(f"192.0.2.{n}" for n in range(a, a + 25)), None] for a in (100, 125)]
     compare(got, [("some addresses", window[0]), ("others", window[1]), ("more than a name may have: SERVFAIL", [2, [], 0]),
-                  ("the first ones are reached", "EHOSTUNREACH"), ("the last ones are not", "EPERM"),
+                  ("the first ones are reached", "192.0.2.100"), ("the last ones are not", "EPERM"),
                   ("another name is found", [0, [NEAR4], None])], "churn")
+
+
+def fleeting(lab):
+    """A new address for each question, for a second: the grace of the oldest gives way, and its connections do not."""
+    steps = [["hold", "fleeting.test", PORT], *[["ask", NEAR4, "fleeting.test"]] * 64, ["sleep", 1.2],
+             ["ask", NEAR4, "fleeting.test"], ["connect", "192.0.2.165", PORT], ["connect", "192.0.2.100", PORT],
+             ["echo", "fleeting.test"], ["connect", "192.0.2.101", PORT]]
+    rows = [("a connection", "192.0.2.100"), *[("others", [0, [f"192.0.2.{n}"], None]) for n in range(101, 164)],
+            ("and one too many", [2, [], 0]), ("", 1.2), ("later there is room", [0, ["192.0.2.165"], None]),
+            ("for the new one", "192.0.2.165"), ("not for the oldest", "EPERM"), ("whose connection stands", "HTTP/1.1"),
+            ("and for the others", "192.0.2.101")]
+    compare(lab.steps(*steps), rows, "fleeting addresses")
 
 
 def full(lab):
@@ -233,7 +248,7 @@ def test(work, near, far):  # pylint: disable=unused-argument
     lab = Lab(work, MORE)
     try:
         prepare(lab)
-        for part in (own, ways, services, nested, children, churn, full, library):
+        for part in (own, ways, services, nested, children, churn, fleeting, full, library):
             part(lab)
     finally:
         for server in lab.servers:
