@@ -25,6 +25,7 @@ struct entry {
 
 struct gather {
 	struct arena *a;
+	struct addr_ranges public[NET_FAMILIES]; /* host_public() */
 	struct entry *entry;
 	size_t n, cap;
 	struct host_place *place;
@@ -63,9 +64,10 @@ struct addr_ranges host_public(struct arena *a, enum net_family family)
 	return ranges_subtract(a, &all, &not );
 }
 
-static struct addr_ranges place_of(struct arena *a, const struct host_rule *r, enum net_family family)
+static struct addr_ranges place_of(const struct gather *g, const struct host_rule *r, enum net_family family)
 {
 	struct addr_ranges in = { 0 }, not = { 0 };
+	struct arena *a = g->a;
 
 	for (size_t i = 0; i < r->nwithin; i++)
 		add_operand(a, &in, &r->within[i], family);
@@ -73,9 +75,7 @@ static struct addr_ranges place_of(struct arena *a, const struct host_rule *r, e
 		add_operand(a, &not, &r->not_at[i], family);
 	ranges_normalise(&in);
 	ranges_normalise(&not );
-	if (!r->nwithin)
-		in = host_public(a, family);
-	return ranges_subtract(a, &in, &not );
+	return ranges_subtract(a, r->nwithin ? &in : &g->public[family], &not );
 }
 
 static bool same_ranges(const struct host_place *p, enum net_family family, const struct addr_ranges *r)
@@ -97,7 +97,7 @@ static const struct host_range *copy_ranges(struct arena *a, const struct addr_r
 
 static uint32_t intern_place(struct gather *g, const struct host_rule *r)
 {
-	struct addr_ranges v4 = place_of(g->a, r, NET_V4), v6 = place_of(g->a, r, NET_V6);
+	struct addr_ranges v4 = place_of(g, r, NET_V4), v6 = place_of(g, r, NET_V6);
 	struct host_place *p;
 
 	for (size_t i = 0; i < g->nplaces; i++)
@@ -109,8 +109,7 @@ static uint32_t intern_place(struct gather *g, const struct host_rule *r)
 	p->range[NET_V4] = copy_ranges(g->a, &v4, &p->n[NET_V4]);
 	p->range[NET_V6] = copy_ranges(g->a, &v6, &p->n[NET_V6]);
 	for (int f = 0; p->global && f < NET_FAMILIES; f++) {
-		struct addr_ranges all = host_public(g->a, (enum net_family)f);
-		struct addr_ranges lacks = ranges_subtract(g->a, &all, f == NET_V4 ? &v4 : &v6);
+		struct addr_ranges lacks = ranges_subtract(g->a, &g->public[f], f == NET_V4 ? &v4 : &v6);
 
 		p->except[f] = copy_ranges(g->a, &lacks, &p->nexcept[f]);
 	}
@@ -414,6 +413,8 @@ bool hosts_resolve(struct diags *d, struct arena *a, const struct policy *p, str
 	if (too_many(d, p, count_names(a, p, true), CAVE_HOST_GRANTS, "names") ||
 	    too_many(d, p, count_names(a, p, false), CAVE_HOST_GRANTS, "denied names"))
 		return false;
+	for (int f = 0; f < NET_FAMILIES; f++)
+		g.public[f] = host_public(a, (enum net_family)f);
 	for (size_t i = 0; i < p->nhost_rules; i++)
 		if (p->host_rule[i].allow)
 			add_rule(&g, &p->host_rule[i]);

@@ -122,46 +122,59 @@ void lint_names(struct lint *l)
 
 enum { LINES_MAX = 40, NAMES_MAX = 400 };
 
-/* The host rules that are looked at, and what they grant. */
+/* Host rules that are looked at, and what they grant. */
 struct rules {
+	struct arena *a;
+	const struct policy *policy; /* that they are of */
 	struct host_rule *item;
 	size_t n;
 	struct compile compile;
 	struct host_set set;
 };
 
-static bool resolve_rules(struct lint *l, struct rules *r)
+static struct rules no_rules(const struct rules *of, size_t room)
 {
-	struct policy p = l->compile->policy;
+	return (struct rules){ .a = of->a, .policy = of->policy, .item = ARENA_ARRAY(of->a, room + 1, struct host_rule) };
+}
+
+static bool resolve_rules(struct rules *r)
+{
+	struct policy p = *r->policy;
 	struct sources sources;
 	struct diags none;
 
 	p.host_rule = r->item;
 	p.nhost_rules = r->n;
-	sources_init(&sources, l->arena);
+	sources_init(&sources, r->a);
 	diags_init(&none, &sources);
-	if (!hosts_resolve(&none, l->arena, &p, &r->set))
+	if (!hosts_resolve(&none, r->a, &p, &r->set))
 		return false;
 	r->compile = (struct compile){ .policy = p };
 	r->compile.set.hosts = &r->set;
 	return true;
 }
 
-/* Those of `from` that `keep` says; false if they do not resolve. */
-static bool some_rules(struct lint *l, const struct rules *from, const struct host_rule *skip, bool only_allows,
-		       struct rules *out)
+/* Those of `from` but one, or the allows alone; false if they do not resolve. */
+static bool some_rules(const struct rules *from, const struct host_rule *skip, bool only_allows, struct rules *out)
 {
-	*out = (struct rules){ .item = ARENA_ARRAY(l->arena, from->n + 1, struct host_rule) };
+	*out = no_rules(from, from->n);
 	for (size_t i = 0; i < from->n; i++)
 		if (&from->item[i] != skip && !(only_allows && !from->item[i].allow))
 			out->item[out->n++] = from->item[i];
-	return resolve_rules(l, out);
+	return resolve_rules(out);
+}
+
+static bool rule_alone(const struct rules *from, const struct host_rule *r, struct rules *out)
+{
+	*out = no_rules(from, 1);
+	out->item[out->n++] = *r;
+	return resolve_rules(out);
 }
 
 /* `has` grants no name that `lacks` does not. */
-static bool grants_no_more(struct lint *l, const struct rules *has, const struct rules *lacks)
+static bool grants_no_more(const struct rules *has, const struct rules *lacks)
 {
-	struct diff d = { .arena = l->arena, .old = &lacks->compile, .new = &has->compile };
+	struct diff d = { .arena = has->a, .old = &lacks->compile, .new = &has->compile };
 	bool none;
 
 	diff_names_one_way(&d, &has->compile, &lacks->compile, DIFF_GRANTED, &d.found);
@@ -170,23 +183,32 @@ static bool grants_no_more(struct lint *l, const struct rules *has, const struct
 	return none;
 }
 
-static bool rule_alone(struct lint *l, const struct host_rule *r, struct rules *out)
+/* True if every name that `inner` speaks of is one that `outer` does. */
+static bool covers(const struct host_pattern *outer, const struct host_pattern *inner)
 {
-	*out = (struct rules){ .item = ARENA_ARRAY(l->arena, 1, struct host_rule), .n = 1 };
-	out->item[0] = *r;
-	return resolve_rules(l, out);
+	if (strcmp(outer->name, inner->name) == 0)
+		return outer->below == inner->below;
+	return host_matches(outer, inner->name);
 }
 
-/* A single line that allows, or denies, all that this one does. */
-static const struct host_rule *covering(struct lint *l, const struct rules *all, const struct host_rule *r)
+static bool covers_any(const struct host_rule *r, const struct host_pattern *p)
+{
+	for (size_t i = 0; i < r->nto; i++)
+		if (covers(&r->to[i], p))
+			return true;
+	return false;
+}
+
+/* A single line that allows all that this one does. */
+static const struct host_rule *covering(const struct rules *all, const struct host_rule *r)
 {
 	struct rules one, other;
 
-	if (!rule_alone(l, r, &one))
+	if (!rule_alone(all, r, &one))
 		return NULL;
 	for (size_t i = 0; i < all->n; i++)
-		if (&all->item[i] != r && all->item[i].allow && rule_alone(l, &all->item[i], &other) &&
-		    grants_no_more(l, &one, &other))
+		if (&all->item[i] != r && all->item[i].allow && covers_any(&all->item[i], &r->to[0]) &&
+		    rule_alone(all, &all->item[i], &other) && grants_no_more(&one, &other))
 			return &all->item[i];
 	return NULL;
 }
@@ -231,51 +253,77 @@ static void add_idle(struct lint *l, unsigned id, const struct host_rule *r, con
 
 static bool check_allow(struct lint *l, const struct rules *all, const struct host_rule *r, const struct rules *without)
 {
-	struct rules open;
+	struct rules open, open_without;
 	const struct host_rule *other;
 
-	if (!grants_no_more(l, all, without))
+	if (!grants_no_more(all, without))
 		return false;
 	/* If no denial stood, would it be another line that does it? */
-	if (some_rules(l, all, NULL, true, &open)) {
-		struct rules open_without;
-
-		other = covering(l, all, r);
-		if (other || (some_rules(l, all, r, true, &open_without) && grants_no_more(l, &open, &open_without))) {
-			add_idle(l, 102, r, other, "other lines allow all of %s as well");
-			return true;
-		}
+	other = covering(all, r);
+	if (other || (some_rules(all, NULL, true, &open) && some_rules(all, r, true, &open_without) &&
+		      grants_no_more(&open, &open_without))) {
+		add_idle(l, 102, r, other, "other lines allow all of %s as well");
+		return true;
 	}
 	add_idle(l, 101, r, denying(all, r), "denials take away all of %s");
 	return true;
 }
 
-/* From the last line on; what was found to do nothing is left out of the rest, so that one of two equal lines stays. */
-void lint_names_lines(struct lint *l)
+/*
+ * Told by the names alone, to spare the comparison: false if the line has a name that no other line speaks of whole, for
+ * what is granted of a wildcard beside all other names is granted, or denied, by one line.
+ */
+static bool may_be_idle(const struct rules *all, const struct host_rule *r)
 {
-	const struct policy *p = &l->compile->policy;
-	struct rules all = { .item = ARENA_ARRAY(l->arena, p->nhost_rules + 1, struct host_rule), .n = p->nhost_rules };
-	size_t names = 0;
+	for (size_t i = 0; i < r->nto; i++) {
+		bool found = !r->allow;
 
-	for (size_t i = 0; i < all.n; i++) {
-		all.item[i] = p->host_rule[i];
-		names += p->host_rule[i].nto + p->host_rule[i].nexcept;
+		for (size_t k = 0; k < r->nexcept && !found; k++)
+			found = covers(&r->except[k], &r->to[i]);
+		for (size_t k = 0; k < all->n && !found; k++)
+			found = &all->item[k] != r && covers_any(&all->item[k], &r->to[i]);
+		if (!found)
+			return false;
 	}
-	if (all.n > LINES_MAX || names > NAMES_MAX)
-		return;
-	for (size_t i = all.n; i-- > 0;) {
-		struct rules without;
-		bool idle = false;
+	return true;
+}
 
-		if (!resolve_rules(l, &all) || !some_rules(l, &all, &all.item[i], false, &without))
+/* From the last line on; what was found to do nothing is left out of the rest, so that one of two equal lines stays. */
+static void check_lines(struct lint *l, struct rules all)
+{
+	bool resolved = false;
+
+	for (size_t i = all.n; i-- > 0;) {
+		const struct host_rule *r = &all.item[i];
+		struct rules without;
+		bool idle;
+
+		if (!may_be_idle(&all, r))
+			continue;
+		if ((!resolved && !resolve_rules(&all)) || !some_rules(&all, r, false, &without))
 			return;
-		if (all.item[i].allow)
-			idle = check_allow(l, &all, &all.item[i], &without);
-		else if (grants_no_more(l, &without, &all)) {
-			add_idle(l, 103, &all.item[i], NULL, "no line allows anything of %s");
-			idle = true;
-		}
+		resolved = true;
+		idle = r->allow ? check_allow(l, &all, r, &without) : grants_no_more(&without, &all);
+		if (idle && !r->allow)
+			add_idle(l, 103, r, NULL, "no line allows anything of %s");
 		if (idle)
 			all = without;
 	}
+}
+
+void lint_names_lines(struct lint *l)
+{
+	const struct policy *p = &l->compile->policy;
+	struct arena arena = { NULL };
+	struct rules all = { .a = &arena, .policy = p };
+	size_t names = 0;
+
+	all = no_rules(&all, p->nhost_rules);
+	for (size_t i = 0; i < p->nhost_rules; i++) {
+		all.item[all.n++] = p->host_rule[i];
+		names += p->host_rule[i].nto + p->host_rule[i].nexcept;
+	}
+	if (all.n <= LINES_MAX && names <= NAMES_MAX)
+		check_lines(l, all);
+	arena_free(&arena);
 }
