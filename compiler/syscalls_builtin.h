@@ -19,6 +19,7 @@ enum builtin {
 	BUILTIN_EXECUTE,
 	BUILTIN_CHILDREN,
 	BUILTIN_UNICAST,
+	BUILTIN_MEMORY,
 	BUILTIN_MAY, /* what a line may say beyond these; the last */
 	BUILTINS,
 };
@@ -51,13 +52,16 @@ struct builtin_tables {
 
 extern const struct builtin_tables builtin_tables;
 
-/* True if there can be policies with these sets, of which BUILTIN_MAY is none. */
+/*
+ * True if there is a filter of these sets among the tables.  That of a policy with a limit on memory is made when it is
+ * compiled: there would be twice as many.
+ */
 static inline bool builtin_choice(uint32_t sets)
 {
 	bool network = sets & BUILTIN_BIT(BUILTIN_NETWORK);
 	bool protocol = sets & (BUILTIN_BIT(BUILTIN_TCP) | BUILTIN_BIT(BUILTIN_UDP));
 
-	return (sets & BUILTIN_BIT(BUILTIN_BASE)) && network == protocol &&
+	return (sets & BUILTIN_BIT(BUILTIN_BASE)) && !(sets & BUILTIN_BIT(BUILTIN_MEMORY)) && network == protocol &&
 	       (network || !(sets & BUILTIN_BIT(BUILTIN_LISTEN))) &&
 	       ((sets & BUILTIN_BIT(BUILTIN_UDP)) || !(sets & BUILTIN_BIT(BUILTIN_UNICAST))) &&
 	       ((sets & BUILTIN_BIT(BUILTIN_EXECUTE)) || !(sets & BUILTIN_BIT(BUILTIN_CHILDREN)));

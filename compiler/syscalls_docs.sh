@@ -68,6 +68,7 @@ never() {
 	set_table netlink 'netlink: added by `allow netlink route`'
 	set_table execute 'execute: added by `childProcess { … }`'
 	set_table children 'children: added by `childProcess { max-processes N; … }` with N above 0'
+	set_table memory 'memory: added by `limits { memory … }`'
 	set_table may 'may: what a condition of a profile may add to calls that keep a promise'
 	printf '\n## Calls that no profile can grant whole\n'
 	never

@@ -353,7 +353,8 @@ static uint32_t sets_of(const struct policy *p, const struct net_set *set)
 	       (reaches_ranges(set) ? BUILTIN_BIT(BUILTIN_UNICAST) : 0) |
 	       (p->netlink_route ? BUILTIN_BIT(BUILTIN_NETLINK) : 0) |
 	       (p->children ? BUILTIN_BIT(BUILTIN_EXECUTE) : 0) |
-	       (p->max_processes ? BUILTIN_BIT(BUILTIN_CHILDREN) : 0);
+	       (p->max_processes ? BUILTIN_BIT(BUILTIN_CHILDREN) : 0) |
+	       (p->limits.value[CAVE_LIMIT_MEMORY] ? BUILTIN_BIT(BUILTIN_MEMORY) : 0);
 }
 
 static bool is_denial(struct sys_result result)
@@ -364,8 +365,15 @@ static bool is_denial(struct sys_result result)
 /* Without the base there is the runtime's own exec still, and what keeps a promise that a line could undo. */
 static bool holds_without_base(const struct resolution *r, size_t row, struct sys_result result)
 {
-	return is_own_exec(r->policy, &r->rows[row]) ||
-	       (r->policy->children && is_denial(result) && strcmp(r->rows[row].name, "memfd_create") == 0);
+	const struct policy *p = r->policy;
+	const char *name = r->rows[row].name;
+
+	if (is_own_exec(p, &r->rows[row]))
+		return true;
+	if (!is_denial(result))
+		return false;
+	return strcmp(name, "memfd_create") == 0 ? p->children || p->limits.value[CAVE_LIMIT_MEMORY]
+						 : strcmp(name, "mmap") == 0 && p->limits.value[CAVE_LIMIT_MEMORY];
 }
 
 static void start_with(struct resolution *r, size_t row)

@@ -191,6 +191,29 @@ static bool judge_devices(struct preparation *p, const struct grant *g)
 		      grant_shown(p, g));
 }
 
+/* Where memory is limited, no pages of the host's pool of huge ones, which are not counted as such. */
+static bool judge_huge_pages(struct preparation *p, const struct grant *g)
+{
+	const char *path = NULL;
+
+	if (!p->request->artefact->limits.value[CAVE_LIMIT_MEMORY])
+		return true;
+	if (!read_mounts(p))
+		return false;
+	for (size_t i = 0; i < p->mounts.n; i++) {
+		const char *point = p->mounts.mount[i].point;
+
+		if (strcmp(p->mounts.mount[i].type, "hugetlbfs"))
+			continue;
+		path = path ? path : path_of(p->memory, g->fd);
+		if (!path || path_within(point, path) || path_within(path, point))
+			return refuse(p->refusal, CAVE_FAILED,
+				      "the grant %s reaches %s, whose huge pages the limit memory does not count",
+				      grant_shown(p, g), point);
+	}
+	return true;
+}
+
 static bool judge(struct preparation *p, struct grant *g)
 {
 	const char *own = own_place(p, g);
@@ -209,7 +232,7 @@ static bool judge(struct preparation *p, struct grant *g)
 		return refuse_program(p->refusal, EACCES, g->path, "it is no executable file");
 	if (g->program && !check_program(p, g))
 		return false;
-	if (!keep_from_terminal(p, g) || !judge_devices(p, g))
+	if (!keep_from_terminal(p, g) || !judge_devices(p, g) || !judge_huge_pages(p, g))
 		return false;
 	if (g->flags & CAVE_FILE_WRITE && S_ISBLK(g->st.st_mode))
 		return refuse(p->refusal, CAVE_FAILED, "the write grant %s is a block device", grant_shown(p, g));

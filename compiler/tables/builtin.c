@@ -19,7 +19,7 @@ static const char *const set_names[BUILTINS] = {
 	[BUILTIN_BASE] = "base",     [BUILTIN_NETWORK] = "network", [BUILTIN_TCP] = "tcp",
 	[BUILTIN_UDP] = "udp",	     [BUILTIN_LISTEN] = "listen",   [BUILTIN_NETLINK] = "netlink",
 	[BUILTIN_EXECUTE] = "execute", [BUILTIN_CHILDREN] = "children", [BUILTIN_UNICAST] = "unicast",
-	[BUILTIN_MAY] = "may",
+	[BUILTIN_MEMORY] = "memory",   [BUILTIN_MAY] = "may",
 };
 
 /* The compiler's own tables, which are not there yet: what is resolved here names those that it made. */
@@ -93,6 +93,8 @@ static bool result_of(struct reading *r, const struct node *rule, struct sys_res
 		out->action = SYS_GUARD_SIGNAL;
 	else if (is_with(with, "errno", "ENOSYS"))
 		*out = (struct sys_result){ SYS_ERRNO, ENOSYS };
+	else if (is_with(with, "errno", "ENOMEM"))
+		*out = (struct sys_result){ SYS_ERRNO, ENOMEM };
 	else if (is_with(with, "errno", "NONE"))
 		*out = (struct sys_result){ SYS_ERRNO, 0 };
 	else

@@ -484,6 +484,30 @@ profile p {
   expect { allow syscall memfd_create(flags == 0) }
 }
 END
+refused "huge pages where memory is limited" "4:12:$failed" <<'END'
+profile p {
+  limits { memory 64MiB }
+  syscalls { base none; allow mmap, memfd_create }
+  expect { allow syscall mmap(flags == MAP_HUGETLB) }
+}
+END
+accepted "memory that is counted" <<'END'
+profile p {
+  limits { memory 64MiB }
+  childProcess { max-processes 4; execute "/bin/sh" }
+  syscalls { allow mmap, memfd_create }
+  expect {
+    allow syscall mmap(flags & MAP_HUGETLB == 0)
+    deny  syscall mmap(flags & MAP_HUGETLB)
+    allow syscall memfd_create(flags & 15 == 8)
+    deny  syscall memfd_create(flags & MFD_HUGETLB)
+    deny  syscall memfd_create(flags & 8 == 0)
+  }
+}
+END
+accepted "huge pages where it is not" <<'END'
+profile p { expect { allow syscall mmap; allow syscall memfd_create } }
+END
 refused "a namespace beside children" "4:12:$failed" <<'END'
 profile p {
   childProcess { max-processes 8; execute "/bin/sh" }

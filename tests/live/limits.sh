@@ -173,6 +173,33 @@ for i in range(0, 100000000, 4096): m[i] = 1'
 	expect_status "$kind: one with more" 124 bounded bomb-large "$python" -c "$bomb"
 	expect "$kind: has more" "$(sort -n "$work/out" | tail -n 1)" -gt 12
 done
+# Huge pages come from a pool of the host's, and are not counted: with a limit on memory there are none.
+huge_pages() {
+	pool=$(cat /proc/sys/vm/nr_hugepages)
+	echo $((pool + 4)) >/proc/sys/vm/nr_hugepages
+	huge='import mmap, os
+def file():
+    f = os.memfd_create("x", 4)
+    os.ftruncate(f, 1 << 21)
+    return mmap.mmap(f, 1 << 21)
+for make in (lambda: mmap.mmap(-1, 1 << 21, flags=0x40022), file):
+    try: make()[0] = 1; print("had", end=" ")
+    except OSError as e: print(e.errno, end=" ")'
+	mkdir "$work/huge"
+	for kind in root user; do
+		expect_output "$kind: control: huge pages without a limit on memory" "had had " under files "$python" -c "$huge"
+		expect_output "$kind: and with one none" "12 12 " bounded large "$python" -c "$huge"
+	done
+	kind=root
+	compile huge "$work/huge.bpf" <<-END
+		profile huge { files { read "$work/huge" }; limits { memory 64MiB } }
+	END
+	expect_code "nor by a file system of them" 125 "does not count" unshare --mount sh -c \
+		'mount -t hugetlbfs none "$0/huge" && exec "$@"' "$work" "$bin/caverun" "$work/huge.bpf" -- true
+	expect_status "control: without that it starts" 0 "$bin/caverun" "$work/huge.bpf" -- true
+	echo "$pool" >/proc/sys/vm/nr_hugepages
+}
+if [ -w /proc/sys/vm/nr_hugepages ]; then huge_pages; fi
 kind=user
 if ! under large true 2>/dev/null; then
 	expect_code "memory that nobody has delegated" 125 "the controller memory" under memory true
