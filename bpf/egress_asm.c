@@ -80,9 +80,12 @@ void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint3
 		(struct cave_resolver_patch){ hook, (uint32_t)s->n, slot, field };
 }
 
-void asm_judgement(struct assembler *s, struct judgement j)
+void asm_judgement(struct assembler *s, struct judgement j, const asm_label *exit, unsigned exits)
 {
 	j.at = s->n;
+	for (unsigned k = 0; k < JUDGED_EXITS; k++)
+		if (exits >> k & 1)
+			j.exit[k] = exit[k] + (size_t)1;
 	*ARENA_PUSH(s->arena, s->judgement, s->njudgements, s->judgement_cap) = j;
 }
 
@@ -199,10 +202,10 @@ bool asm_finish(struct assembler *s, enum cave_hook hook, struct hook_program *o
 		};
 		return false;
 	}
-	for (size_t i = 0; i < s->njudgements; i++) {
-		s->judgement[i].yes = s->label[s->judgement[i].yes].at;
-		s->judgement[i].no = s->label[s->judgement[i].no].at;
-	}
+	for (size_t i = 0; i < s->njudgements; i++)
+		for (int k = 0; k < JUDGED_EXITS; k++)
+			if (s->judgement[i].exit[k])
+				s->judgement[i].exit[k] = s->label[s->judgement[i].exit[k] - 1].at;
 	*out = (struct hook_program){
 		.hook = hook,
 		.insn = s->insn,

@@ -37,7 +37,7 @@ struct assembler {
 	line_id current; /* the line of what is emitted next */
 	struct cave_resolver_patch *patch; /* constants that the runtime sets */
 	size_t npatches, patch_cap;
-	struct judgement *judgement; /* `yes` and `no` are labels */
+	struct judgement *judgement; /* exits are labels, plus 1 */
 	size_t njudgements, judgement_cap;
 	size_t farthest; /* the longest jump, where it is more than an offset can hold */
 };
@@ -62,8 +62,8 @@ void asm_jump_reg(struct assembler *s, uint8_t code, uint8_t dst, uint8_t src, a
 /* The next instruction, a jump, compares with a field of a resolver's slot (cave/artefact.h). */
 void asm_resolver(struct assembler *s, enum cave_hook hook, uint32_t slot, uint32_t field);
 
-/* A judgement begins at the next instruction; its `at` is set here, `yes` and `no` are labels. */
-void asm_judgement(struct assembler *s, struct judgement j);
+/* A judgement begins at the next instruction; its `at` and its exits are set here: those of a mask, by number. */
+void asm_judgement(struct assembler *s, struct judgement j, const asm_label *exit, unsigned exits);
 
 /*
  * dst = the map of that number, for a helper; dst = the address of a byte of the one value that a table has.

@@ -210,13 +210,15 @@ static void judge_resolver(struct hook_gen *g, enum net_family family)
 /* What the proof is told. */
 static void begin_judgement(struct hook_gen *g, const struct judge *j, enum net_family family)
 {
+	const asm_label exit[] = { [JUDGED_NO] = j->no, [JUDGED_YES] = j->yes };
+
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		if ((j == &g->peer || j == &g->local) && g->proto[proto] && grants(j, proto))
-			asm_judgement(&g->s, (struct judgement){ .own = j == &g->local,
-								 .proto = (enum net_proto)proto,
-								 .family = family,
-								 .yes = j->yes,
-								 .no = j->no });
+			asm_judgement(&g->s,
+				      (struct judgement){ .what = j == &g->local ? JUDGED_OWN : JUDGED_PEER,
+							  .proto = (enum net_proto)proto,
+							  .family = family },
+				      exit, 1u << JUDGED_NO | 1u << JUDGED_YES);
 }
 
 /*

@@ -140,6 +140,9 @@ static void require_some_port(struct hook_gen *g, asm_label outside)
 	struct word_range *range = NULL;
 	size_t n = 0, cap = 0;
 
+	asm_judgement(&g->s, (struct judgement){ .what = JUDGED_SOME_PORT, .proto = NET_UDP, .family = NET_V4 },
+		      (const asm_label[]){ [JUDGED_NO] = outside, [JUDGED_YES] = inside },
+		      1u << JUDGED_NO | 1u << JUDGED_YES);
 	for (uint32_t slot = 0; g->peer.resolver && slot < CAVE_RESOLVERS; slot++)
 		compare_resolver(g, slot, CAVE_RESOLVER_PORT4, BPF_JEQ, PORT, inside);
 	if (t && t->some_window) {
@@ -182,6 +185,12 @@ static void split_some_address(struct hook_gen *g, asm_label inside, asm_label o
 	struct word_range *range = ARENA_ARRAY(g->s.arena, c->n + 1, struct word_range);
 
 	asm_host_order(&g->s, BPF_REG_1, 32);
+	asm_judgement(&g->s, (struct judgement){ .what = JUDGED_SOME_ADDRESS, .proto = NET_UDP, .family = NET_V4 },
+		      (const asm_label[]){ [JUDGED_NO] = g->peer.no,
+					   [JUDGED_YES] = g->peer.yes,
+					   [JUDGED_UNREACHED] = outside,
+					   [JUDGED_REACHED] = inside },
+		      (1u << JUDGED_EXITS) - 1);
 	if (g->peer.resolver)
 		accept_resolver_address(g, inside);
 	if (t) {

@@ -37,15 +37,32 @@ struct map_list {
 };
 
 /*
- * Where a program judges whether a peer, or an endpoint of one's own, is granted: with the protocol in R0, the port in
- * R7, the address in R8 (IPv4) or R2 to R5 (IPv6), all in host order, it goes from `at` to `yes` or to `no`.  That is
- * what the generator meant: the proof shows it before it makes use of it.
+ * Where a program judges something, and goes from `at` to one of the exits.  That is what the generator meant: the proof
+ * shows it before it makes use of it.
  */
+enum judgement_kind {
+	/*
+	 * Whether a peer is granted, or an endpoint of one's own: the protocol is in R0, the port in R7, the address in R8
+	 * (IPv4) or R2 to R5 (IPv6), all in host order.
+	 */
+	JUDGED_PEER,
+	JUDGED_OWN,
+	JUDGED_SOME_PORT, /* whether UDP reaches some IPv4 address by the port in R7, or that is 0 */
+	/*
+	 * Whether UDP reaches the IPv4 address in R1 by some port; a program may know at the same time whether it does by
+	 * the port in R7.
+	 */
+	JUDGED_SOME_ADDRESS,
+};
+
+/* JUDGED_SOME_ADDRESS: yes and no are about the port too, the others about the address alone. */
+enum judged_exit { JUDGED_NO, JUDGED_YES, JUDGED_UNREACHED, JUDGED_REACHED, JUDGED_EXITS };
+
 struct judgement {
-	bool own; /* an endpoint of one's own */
+	enum judgement_kind what;
 	enum net_proto proto;
 	enum net_family family;
-	size_t at, yes, no; /* instructions */
+	size_t at, exit[JUDGED_EXITS]; /* instructions; an exit that is 0 is none */
 };
 
 /* An egress program (eBPF).  A 16-byte load counts as two instructions, the second one all zero. */

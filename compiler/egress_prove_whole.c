@@ -24,6 +24,13 @@ static void mark(uint64_t *open, struct net_ports range)
 		open[port / 64] |= (uint64_t)1 << port % 64;
 }
 
+static bool any_set(const uint64_t *word, size_t n)
+{
+	while (n && !word[n - 1])
+		n--;
+	return n;
+}
+
 /* The name servers count, denied or not. */
 static void list_some_ports(struct whole *w)
 {
@@ -39,6 +46,9 @@ static void list_some_ports(struct whole *w)
 	}
 	if (is_server(w->v, NULL))
 		mark(open, w->v->servers->port[0]);
+	/* Beside name servers that are filled in later, 0 is taken for a port of theirs, whatever their family. */
+	if (w->v->servers || any_set(open, sizeof open / sizeof *open))
+		open[0] |= 1;
 	for (unsigned port = 0; port < 65536; port++) {
 		if (port % 64 == 0 && !open[port / 64]) {
 			port += 63;

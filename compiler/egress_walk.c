@@ -277,22 +277,22 @@ static struct walk_operand operand_of(const struct value *v)
 	return (struct walk_operand){ v->variable, v->shift, v->width, 0 };
 }
 
-/* Goes on with a fact that is found out by `at`; false if no more can be kept. */
-static bool with_fact(struct walker *k, struct state *s, const struct walk_fact *f, uint16_t clobbers, size_t at,
-		      enum walk_end *end)
+/* Goes on with what is found out by `at`; there has to be room for it. */
+static enum walk_end with_facts(struct walker *k, struct state *s, const struct walk_fact *f, unsigned n,
+				uint16_t clobbers, size_t at)
 {
 	struct state part = part_of(s);
 	struct memory *m = walk_own(k, &part);
+	enum walk_end end;
 
-	if (m->nfacts == MAX_FACTS)
-		return false;
-	m->fact[m->nfacts++] = *f;
+	for (unsigned i = 0; i < n; i++)
+		m->fact[m->nfacts++] = f[i];
 	for (int r = 0; r < MAX_BPF_REG; r++)
 		if (clobbers >> r & 1)
 			part.reg[r].kind = UNSET;
-	*end = follow(k, &part, at);
+	end = follow(k, &part, at);
 	forget(k, &part);
-	return true;
+	return end;
 }
 
 /* Two fields, which are equal or not. */
@@ -303,21 +303,18 @@ static enum walk_end decide_equality(struct walker *k, struct state *s, const st
 	const bool plain = !v->left && !v->add && !v->negative && !v->scattered && v->variable != WALK_FLAGS &&
 			   !other->left && !other->add && !other->negative && !other->scattered &&
 			   other->variable != WALK_FLAGS;
-	struct walk_fact f = { NULL, operand_of(v), operand_of(other), false };
+	struct walk_fact f = { .equality = true, .left = operand_of(v), .right = operand_of(other) };
 	const unsigned op = BPF_OP(insn->code);
 
-	if (!same || !plain || (op != BPF_JEQ && op != BPF_JNE))
-		return WALK_LOST;
-	for (int holds = 0; holds < 2; holds++) {
-		enum walk_end end;
+	enum walk_end end = WALK_DONE;
 
+	if (!same || !plain || (op != BPF_JEQ && op != BPF_JNE) || s->memory->nfacts == MAX_FACTS)
+		return WALK_LOST;
+	for (int holds = 0; holds < 2 && end == WALK_DONE; holds++) {
 		f.holds = holds;
-		if (!with_fact(k, s, &f, 0, at + 1 + (truth(op, holds) ? (size_t)insn->off : 0), &end))
-			return WALK_LOST;
-		if (end != WALK_DONE)
-			return end;
+		end = with_facts(k, s, &f, 1, 0, at + 1 + (truth(op, holds) ? (size_t)insn->off : 0));
 	}
-	return WALK_DONE;
+	return end;
 }
 
 /* A place in the packet, and its end: the packet is long enough, or it is not. */
@@ -438,19 +435,61 @@ static bool port_operand(const struct walker *k, const struct state *s, struct w
 	return is_plain(&v) && !v.left && !v.shift && v.width >= 16 && k->w->bits[v.variable] == 16;
 }
 
+/* What is known at an exit. */
+static unsigned facts_at(const struct judgement *j, enum judged_exit exit, struct walk_fact fact[2])
+{
+	const bool port = exit == JUDGED_YES || exit == JUDGED_NO;
+
+	for (int i = 0; i < 2; i++) {
+		fact[i].what = j->what;
+		fact[i].proto = j->proto;
+		fact[i].family = j->family;
+		fact[i].holds = exit == JUDGED_YES || exit == JUDGED_REACHED;
+	}
+	if (j->what != JUDGED_SOME_ADDRESS || !port)
+		return 1;
+	/* That the address is reached, and whether it is by this port. */
+	fact[0].holds = true;
+	fact[1].what = JUDGED_PEER;
+	return 2;
+}
+
+/* What the judgement is about, in registers. */
+static bool find_operands(const struct walker *k, const struct state *s, const struct judgement *j,
+			  struct walk_fact *f)
+{
+	struct value address = s->reg[BPF_REG_1];
+
+	if (!port_operand(k, s, &f->right))
+		return false;
+	if (j->what == JUDGED_PEER || j->what == JUDGED_OWN)
+		return address_operand(k, s, j->family, &f->left);
+	f->left = (struct walk_operand){ .width = 32 };
+	if (j->what == JUDGED_SOME_PORT)
+		return true;
+	walk_pin(k, &address);
+	f->left = operand_of(&address);
+	if (address.kind == NUMBER)
+		return (uint64_t)address.add <= UINT32_MAX;
+	return is_plain(&address) && !address.left && address.width == 32;
+}
+
 static bool pass_judgement(struct walker *k, struct state *s, const struct walk_known *known, enum walk_end *end)
 {
 	const struct judgement *j = known->judgement;
-	struct walk_fact f = { .judgement = j };
+	struct walk_fact fact[2];
 
-	if (!address_operand(k, s, j->family, &f.left) || !port_operand(k, s, &f.right))
+	memset(fact, 0, sizeof fact);
+	if (s->memory->nfacts + 2 > MAX_FACTS || !find_operands(k, s, j, &fact[0]))
 		return false;
-	for (int holds = 0; holds < 2; holds++) {
-		f.holds = holds;
-		if (!with_fact(k, s, &f, known->clobbers, holds ? j->yes : j->no, end))
-			return false;
-		if (*end != WALK_DONE)
-			return true;
+	fact[1].left = fact[0].left;
+	fact[1].right = fact[0].right;
+	*end = WALK_DONE;
+	for (int exit = 0; exit < JUDGED_EXITS && *end == WALK_DONE; exit++) {
+		const unsigned n = facts_at(j, (enum judged_exit)exit, fact);
+
+		if (known->exits >> exit & 1)
+			*end = with_facts(k, s, fact, n, known->clobbers, j->exit[exit]);
 	}
 	return true;
 }
@@ -478,6 +517,8 @@ static bool judge(struct walker *k, struct state *s, size_t at, enum walk_end *e
 {
 	struct value v = s->reg[BPF_REG_0];
 
+	if (k->w->known[k->known[at] - 1u].judgement->what >= JUDGED_SOME_PORT)
+		return pass_judgement(k, s, &k->w->known[k->known[at] - 1u], end);
 	walk_pin(k, &v);
 	for (size_t i = k->known[at] - 1u; i < k->w->nknown && k->w->known[i].judgement->at == at; i++) {
 		const struct walk_known *known = &k->w->known[i];
@@ -498,9 +539,31 @@ static bool judge(struct walker *k, struct state *s, size_t at, enum walk_end *e
 
 static enum walk_end arrive(const struct walker *k, const struct state *s, bool allowed)
 {
-	const struct walk_answer a = { &k->now, allowed, s->memory->fact, s->memory->nfacts, s->memory->write,
-				       s->memory->nwrites };
+	const struct walk_answer a = { .region = &k->now,
+				       .allowed = allowed,
+				       .fact = s->memory->fact,
+				       .nfacts = s->memory->nfacts,
+				       .write = s->memory->write,
+				       .nwrites = s->memory->nwrites };
 
+	return k->w->visit(k->w->closure, &a) ? WALK_DONE : WALK_STOPPED;
+}
+
+static bool find_exit(const struct judgement *j, size_t at, enum judged_exit *exit)
+{
+	for (int i = 0; i < JUDGED_EXITS; i++)
+		if (j->exit[i] && j->exit[i] == at) {
+			*exit = (enum judged_exit)i;
+			return true;
+		}
+	return false;
+}
+
+static enum walk_end arrive_at_exit(struct walker *k, enum judged_exit exit)
+{
+	const struct walk_answer a = { .region = &k->now, .allowed = exit == JUDGED_YES, .exit = exit };
+
+	k->exits |= (uint8_t)(1u << exit);
 	return k->w->visit(k->w->closure, &a) ? WALK_DONE : WALK_STOPPED;
 }
 
@@ -562,13 +625,14 @@ static enum walk_end leave(const struct walker *k, const struct state *s)
 static enum walk_end follow(struct walker *k, struct state *s, size_t at)
 {
 	const struct hook_program *p = k->w->program;
+	enum judged_exit exit;
 	enum walk_end end;
 
 	while (at < p->n) {
 		const struct bpf_insn *insn = &p->insn[at];
 
-		if (k->judgement && (at == k->judgement->yes || at == k->judgement->no))
-			return arrive(k, s, at == k->judgement->yes);
+		if (k->judgement && find_exit(k->judgement, at, &exit))
+			return arrive_at_exit(k, exit);
 		if (k->known && k->known[at] && judge(k, s, at, &end))
 			return end;
 		if (k->decided && is_final(k, s, at))
@@ -635,26 +699,51 @@ enum walk_end walk_program(const struct walk *w)
 	return end;
 }
 
-enum walk_end walk_judgement(const struct walk *w, const struct judgement *j, uint16_t *clobbers)
+/* All exits lie behind it, each in a place of its own. */
+static bool is_sound(const struct walk *w, const struct judgement *j)
+{
+	for (int i = 0; i < JUDGED_EXITS; i++) {
+		if (j->exit[i] && j->exit[i] <= j->at)
+			return false;
+		for (int k = 0; k < i; k++)
+			if (j->exit[i] && j->exit[i] == j->exit[k])
+				return false;
+	}
+	return j->at < w->program->n;
+}
+
+/* The registers that something is judged by. */
+static void set_operands(struct state *s, const struct judgement *j)
+{
+	const struct value word = { .kind = FIELD, .variable = WALK_ADDRESS, .width = 32 };
+
+	s->reg[BPF_REG_7] = (struct value){ .kind = FIELD, .variable = WALK_PORT, .width = 16 };
+	if (j->what == JUDGED_SOME_ADDRESS)
+		s->reg[BPF_REG_1] = word;
+	if (j->what >= JUDGED_SOME_PORT)
+		return;
+	s->reg[BPF_REG_0] = walk_make_number(j->proto == NET_TCP ? IPPROTO_TCP : IPPROTO_UDP);
+	if (j->family == NET_V4)
+		s->reg[BPF_REG_8] = word;
+	for (uint8_t i = 0; j->family == NET_V6 && i < 4; i++) {
+		s->reg[BPF_REG_2 + i] = word;
+		s->reg[BPF_REG_2 + i].shift = (uint8_t)(96 - 32 * i);
+	}
+}
+
+enum walk_end walk_judgement(const struct walk *w, const struct judgement *j, struct walk_known *out)
 {
 	struct walker k = { .w = w, .now = w->inputs, .judgement = j };
 	struct state s = { .peels = 0 };
 	enum walk_end end;
 
-	if (j->at >= w->program->n || j->yes <= j->at || j->no <= j->at || j->yes == j->no)
+	if (!is_sound(w, j))
 		return WALK_LOST;
-	s.reg[BPF_REG_0] = walk_make_number(j->proto == NET_TCP ? IPPROTO_TCP : IPPROTO_UDP);
-	s.reg[BPF_REG_7] = (struct value){ .kind = FIELD, .variable = WALK_PORT, .width = 16 };
-	if (j->family == NET_V4)
-		s.reg[BPF_REG_8] = (struct value){ .kind = FIELD, .variable = WALK_ADDRESS, .width = 32 };
-	for (uint8_t i = 0; j->family == NET_V6 && i < 4; i++)
-		s.reg[BPF_REG_2 + i] = (struct value){
-			.kind = FIELD, .variable = WALK_ADDRESS, .shift = (uint8_t)(96 - 32 * i), .width = 32
-		};
+	set_operands(&s, j);
 	end = start(&k, &s, j->at);
 	arena_free(&k.arena);
 	if (end == WALK_DONE)
-		*clobbers = k.written;
+		*out = (struct walk_known){ j, k.written, k.exits };
 	return end;
 }
 

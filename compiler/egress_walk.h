@@ -56,7 +56,10 @@ struct walk_operand {
 
 /* What the program has found out without cutting a range: that two operands are equal, or that a judgement says yes. */
 struct walk_fact {
-	const struct judgement *judgement; /* NULL: equality */
+	bool equality;
+	enum judgement_kind what; /* of a judgement */
+	enum net_proto proto;
+	enum net_family family;
 	struct walk_operand left, right; /* of a judgement, the address and the port */
 	bool holds;
 };
@@ -76,6 +79,7 @@ struct walk_region {
 struct walk_answer {
 	const struct walk_region *region;
 	bool allowed;
+	enum judged_exit exit; /* of a judgement that is followed by itself */
 	const struct walk_fact *fact;
 	size_t nfacts;
 	const struct walk_write *write; /* no two of one place */
@@ -86,6 +90,7 @@ struct walk_answer {
 struct walk_known {
 	const struct judgement *judgement;
 	uint16_t clobbers; /* registers that mean nothing afterwards */
+	uint8_t exits; /* a mask of those that it goes to */
 };
 
 struct walk {
@@ -118,10 +123,10 @@ void walk_begin(struct walk *w, const struct hook_program *program);
 enum walk_end walk_program(const struct walk *w);
 
 /*
- * Follows one judgement, for all addresses of its family, in WALK_ADDRESS, and ports, in WALK_PORT: `allowed` is that
- * it goes to `yes`.  Nothing but the registers that it judges by has a meaning.  *clobbers is set where it is done.
+ * Follows one judgement, for all addresses of its family, in WALK_ADDRESS, and ports, in WALK_PORT, to its exits.
+ * Nothing but the registers that it judges by has a meaning.  *out is set where it is done.
  */
-enum walk_end walk_judgement(const struct walk *w, const struct judgement *j, uint16_t *clobbers);
+enum walk_end walk_judgement(const struct walk *w, const struct judgement *j, struct walk_known *out);
 
 /* Makes a variable one of so many bits. */
 void walk_free(struct walk *w, enum walk_variable variable, unsigned bits);

@@ -5,7 +5,7 @@
 
 #include "compiler/egress_walk.h"
 
-enum { STACK_SIZE = 256, MAX_WRITES = 6, MAX_FACTS = 6 };
+enum { STACK_SIZE = 256, MAX_WRITES = 6, MAX_FACTS = 8 };
 enum { CALL_LOSES = 0x3f }; /* registers whose meaning a call takes away */
 
 enum kind { UNSET, NUMBER, FIELD, CONTEXT, STACK, MAP, TABLE, PACKET, PACKET_END };
@@ -50,6 +50,7 @@ struct walker {
 	const uint8_t *known; /* by instruction: 1 + the first of w->known that begins there; NULL: none do */
 	const struct judgement *judgement; /* that is followed by itself; NULL: the program is */
 	uint16_t written; /* registers, by a judgement */
+	uint8_t exits; /* that it went to */
 };
 
 static inline struct value walk_make_number(uint64_t n)

@@ -43,7 +43,7 @@ bool whole_equal(struct whole *w, enum walk_variable a, enum walk_variable b)
 	for (size_t i = 0; i < w->answer->nfacts; i++) {
 		const struct walk_fact *f = &w->answer->fact[i];
 
-		if (!f->judgement && is_whole(&f->left) && is_whole(&f->right) &&
+		if (f->equality && is_whole(&f->left) && is_whole(&f->right) &&
 		    ((f->left.variable == a && f->right.variable == b) ||
 		     (f->left.variable == b && f->right.variable == a)))
 			return f->holds;
@@ -113,14 +113,29 @@ static bool is_same(const struct whole *w, const struct walk_operand *a, const s
 	return x[0] == x[1] && y[0] == y[1] && x[0] == y[0];
 }
 
+bool whole_knows(const struct whole *w, enum judgement_kind what, enum walk_variable about, bool *holds)
+{
+	const struct walk_operand o = { .variable = about, .width = what == JUDGED_SOME_PORT ? 16 : 32 };
+
+	for (size_t i = 0; i < w->answer->nfacts; i++) {
+		const struct walk_fact *f = &w->answer->fact[i];
+
+		if (f->equality || f->what != what || !is_same(w, what == JUDGED_SOME_PORT ? &f->right : &f->left, &o))
+			continue;
+		*holds = f->holds;
+		return true;
+	}
+	return false;
+}
+
 /* The program may have come by this judgement on its way; *holds is what it said. */
 static bool find_judgement(const struct whole *w, const struct expected *e, bool *holds)
 {
 	for (size_t i = 0; i < w->answer->nfacts; i++) {
 		const struct walk_fact *f = &w->answer->fact[i];
 
-		if (!f->judgement || f->judgement->own != e->own || f->judgement->proto != e->proto ||
-		    f->judgement->family != e->family || !is_same(w, &f->left, &e->address) ||
+		if (f->equality || f->what != (e->own ? JUDGED_OWN : JUDGED_PEER) || f->proto != e->proto ||
+		    f->family != e->family || !is_same(w, &f->left, &e->address) ||
 		    !is_same(w, &f->right, &e->port))
 			continue;
 		*holds = f->holds;
@@ -274,10 +289,16 @@ static bool check_judgement(void *closure, const struct walk_answer *a)
 	const struct judging *x = closure;
 	const walk_number address[] = { a->region->lo[WALK_ADDRESS], a->region->hi[WALK_ADDRESS] };
 	const walk_number ports[] = { a->region->lo[WALK_PORT], a->region->hi[WALK_PORT] };
+	const bool port = a->exit == JUDGED_YES || a->exit == JUDGED_NO;
 	walk_number at;
-	uint32_t port;
+	uint32_t bad;
 
-	return sweep_agrees(&x->w->sweeps, x->j->own, x->j->proto, x->j->family, address, ports, a->allowed, &at, &port);
+	if (x->j->what == JUDGED_SOME_PORT)
+		return some_agrees(x->w, (uint32_t)ports[0], (uint32_t)ports[1], a->allowed);
+	if (x->j->what == JUDGED_SOME_ADDRESS && !reached_agrees(x->w, address, a->exit != JUDGED_UNREACHED))
+		return false;
+	return !port || sweep_agrees(&x->w->sweeps, x->j->what == JUDGED_OWN, x->j->proto, x->j->family, address, ports,
+				     a->allowed, &at, &bad);
 }
 
 /* Shows a judgement: for all addresses and ports it says what the rules do. */
@@ -297,8 +318,7 @@ static bool show_judgement(struct whole *w, const struct hook_program *program, 
 	walk.nmaps = w->v->nmaps;
 	walk.visit = check_judgement;
 	walk.closure = &x;
-	out->judgement = j;
-	return walk_judgement(&walk, j, &out->clobbers) == WALK_DONE;
+	return walk_judgement(&walk, j, out) == WALK_DONE;
 }
 
 /* Two places in two programs, and what has been found the same so far. */
@@ -314,10 +334,14 @@ struct twins {
 /* Both end in the same way, or both go on. */
 static bool meet(struct twins *t, size_t a, size_t b)
 {
-	if ((a == t->ja->yes) != (b == t->jb->yes) || (a == t->ja->no) != (b == t->jb->no))
-		return false;
-	if (a == t->ja->yes || a == t->ja->no)
-		return true;
+	for (int i = 0; i < JUDGED_EXITS; i++) {
+		const bool ends = t->ja->exit[i] && t->ja->exit[i] == a;
+
+		if (ends != (t->jb->exit[i] && t->jb->exit[i] == b))
+			return false;
+		if (ends)
+			return true;
+	}
 	if (a >= t->a->n || b >= t->b->n)
 		return false;
 	if (t->met[a])
@@ -356,7 +380,7 @@ static bool are_twins(const struct whole_known *known, const struct hook_program
 	struct twins t = { .a = known->program, .b = program, .ja = known->known.judgement, .jb = j };
 	bool same;
 
-	if (t.ja->own != j->own || t.ja->proto != j->proto || t.ja->family != j->family)
+	if (t.ja->what != j->what || t.ja->proto != j->proto || t.ja->family != j->family)
 		return false;
 	t.met = ARENA_ARRAY(&t.arena, t.a->n + 1, uint32_t);
 	same = meet(&t, t.ja->at, j->at);
@@ -375,13 +399,15 @@ size_t whole_judgements(struct whole *w, const struct hook_program *program, str
 	const size_t before = all->n;
 
 	for (size_t i = 0; i < program->njudgements; i++) {
-		struct whole_known this = { { &program->judgement[i], 0 }, program };
+		struct whole_known this = { { &program->judgement[i], 0, 0 }, program };
 		bool known = false;
 
 		for (size_t k = 0; k < before && !known; k++) {
 			known = are_twins(&all->item[k], program, &program->judgement[i]);
-			if (known)
+			if (known) {
 				this.known.clobbers = all->item[k].known.clobbers;
+				this.known.exits = all->item[k].known.exits;
+			}
 		}
 		if (known || show_judgement(w, program, &program->judgement[i], &this.known))
 			*ARENA_PUSH(w->v->a, all->item, all->n, all->cap) = this;

@@ -39,7 +39,7 @@ struct whole {
 	const struct walk_known *known; /* judgements of the hook's program that have been shown */
 	size_t nknown;
 	bool assumed, assume; /* that two numbers are equal, which is not known */
-	/* Ports by which UDP reaches some IPv4 address, in order. */
+	/* Ports by which UDP reaches some IPv4 address, in order; and 0, if something is ever sent to IPv4 by UDP. */
 	struct net_ports *some;
 	size_t nsome;
 };
@@ -49,6 +49,13 @@ bool whole_in(struct whole *w, enum walk_variable variable, walk_number lo, walk
 bool whole_is(struct whole *w, enum walk_variable variable, walk_number n);
 /* Whether two variables are the same number. */
 bool whole_equal(struct whole *w, enum walk_variable a, enum walk_variable b);
+
+/* Whether the program has judged on its way what JUDGED_SOME_PORT or JUDGED_SOME_ADDRESS says of a variable. */
+bool whole_knows(const struct whole *w, enum judgement_kind what, enum walk_variable about, bool *holds);
+
+/* Whether all ports of these are in w->some, or none are; whether UDP reaches all addresses of these, or none. */
+bool some_agrees(const struct whole *w, uint32_t lo, uint32_t hi, bool all);
+bool reached_agrees(const struct whole *w, const walk_number address[2], bool all);
 
 struct expected expect_refused(void);
 struct expected expect_allowed(void);

@@ -35,15 +35,15 @@ static bool is_plain4(struct whole *w)
 	return whole_in(w, WALK_LENGTH, FIRST_LOAD, UINT16_MAX) && whole_is(w, WALK_VERSION, VERSION4) && !is_fragment(w);
 }
 
-/* The first range of ports that does not end before those of the part. */
-static size_t first_some(const struct whole *w)
+/* The first range of ports that does not end before this one. */
+static size_t first_some(const struct whole *w, walk_number port)
 {
 	size_t lo = 0, hi = w->nsome;
 
 	while (lo < hi) {
 		const size_t half = (lo + hi) / 2;
 
-		if (w->some[half].hi < w->part->lo[WALK_PORT])
+		if (w->some[half].hi < port)
 			lo = half + 1;
 		else
 			hi = half;
@@ -51,32 +51,58 @@ static size_t first_some(const struct whole *w)
 	return lo;
 }
 
-/* Where nothing is ever sent to IPv4 by UDP, nothing is mixed. */
+bool some_agrees(const struct whole *w, uint32_t lo, uint32_t hi, bool all)
+{
+	const size_t i = first_some(w, lo);
+
+	if (all)
+		return i < w->nsome && w->some[i].lo <= lo && hi <= w->some[i].hi;
+	return i == w->nsome || hi < w->some[i].lo;
+}
+
 static bool is_some_port(struct whole *w)
 {
+	bool known;
 	size_t i;
 
-	if (!w->nsome && !w->v->servers)
-		return false;
-	if (whole_is(w, WALK_PORT, 0))
-		return true;
+	if (whole_knows(w, JUDGED_SOME_PORT, WALK_PORT, &known))
+		return known;
 	if (w->torn)
 		return false;
-	i = first_some(w);
+	i = first_some(w, w->part->lo[WALK_PORT]);
 	return i < w->nsome && whole_in(w, WALK_PORT, w->some[i].lo, w->some[i].hi);
+}
+
+static bool is_stretch_reached(const struct whole *w, const struct stretch *s)
+{
+	const struct point at = { .family = NET_V4, .addr = { 0, (uint64_t)s->from } };
+
+	return s->verdict->n[NET_UDP] || is_server(w->v, &at);
+}
+
+bool reached_agrees(const struct whole *w, const walk_number address[2], bool all)
+{
+	const struct sweep *s = &w->sweeps.peer[NET_V4];
+
+	for (size_t i = sweep_find(s, address[0]); i < s->n && s->stretch[i].from <= address[1]; i++)
+		if (is_stretch_reached(w, &s->stretch[i]) != all)
+			return false;
+	return true;
 }
 
 /* Whether UDP reaches the packet's destination by some port. */
 static bool is_reached(struct whole *w)
 {
 	const struct sweep *s = &w->sweeps.peer[NET_V4];
-	const size_t i = sweep_find(s, w->part->lo[WALK_ADDRESS]);
-	const walk_number end = i + 1 < s->n ? s->stretch[i + 1].from - 1 : UINT32_MAX;
-	const struct point at = { .family = NET_V4, .addr = { 0, (uint64_t)w->part->lo[WALK_ADDRESS] } };
+	walk_number end;
+	bool known;
+	size_t i;
 
-	if (!whole_in(w, WALK_ADDRESS, s->stretch[i].from, end))
-		return false;
-	return s->stretch[i].verdict->n[NET_UDP] || is_server(w->v, &at);
+	if (whole_knows(w, JUDGED_SOME_ADDRESS, WALK_ADDRESS, &known))
+		return known;
+	i = sweep_find(s, w->part->lo[WALK_ADDRESS]);
+	end = i + 1 < s->n ? s->stretch[i + 1].from - 1 : UINT32_MAX;
+	return whole_in(w, WALK_ADDRESS, s->stretch[i].from, end) && is_stretch_reached(w, &s->stretch[i]);
 }
 
 /*

@@ -443,8 +443,8 @@ static void lie(struct compile *c, int h, unsigned how)
 	for (size_t i = 0; i < n; i++) {
 		lied[i] = c->hook[h].judgement[i];
 		if (how % 3 == 0) {
-			lied[i].yes = c->hook[h].judgement[i].no;
-			lied[i].no = c->hook[h].judgement[i].yes;
+			lied[i].exit[JUDGED_YES] = c->hook[h].judgement[i].exit[JUDGED_NO];
+			lied[i].exit[JUDGED_NO] = c->hook[h].judgement[i].exit[JUDGED_YES];
 		} else if (how % 3 == 1) {
 			lied[i].family = lied[i].family == NET_V4 ? NET_V6 : NET_V4;
 		} else {
