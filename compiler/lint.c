@@ -53,6 +53,8 @@ static const struct lint_rule rules[] = {
 	  "The call is known for the faults of the kernel behind it, or for what it shows." },
 	{ 171, SEVERITY_WARNING, "learned-condition",
 	  "Descriptor numbers and byte counts differ from run to run; the line was copied from a trace." },
+	{ 172, SEVERITY_WARNING, "kernel-sockets",
+	  "Sockets of these families reach the kernel's own services, or the links, or the host of the machine." },
 	{ 180, SEVERITY_ERROR, "suppression-without-reason",
 	  "A finding that is put aside for no reason is one that is hidden." },
 	{ 181, SEVERITY_WARNING, "idle-suppression", "The line has no such finding any more." },

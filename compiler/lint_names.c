@@ -270,8 +270,8 @@ static bool check_allow(struct lint *l, const struct rules *all, const struct ho
 }
 
 /*
- * Told by the names alone, to spare the comparison: false if the line has a name that no other line speaks of whole, for
- * what is granted of a wildcard beside all other names is granted, or denied, by one line.
+ * Told by the names alone, to spare the comparison: false if the line has a name that no other line speaks of whole,
+ * for what is granted of a wildcard beside all other names is granted, or denied, by one line.
  */
 static bool may_be_idle(const struct rules *all, const struct host_rule *r)
 {

@@ -102,10 +102,21 @@ static void check_idle(struct lint *l)
 
 static void check_powerful(struct lint *l, const struct node *item)
 {
-	static const char *const calls[] = { "bpf", "perf_event_open", "userfaultfd", "kcmp", "ptrace", "process_vm_readv",
-					     "process_vm_writev", "add_key", "keyctl", "request_key", "open_by_handle_at", "acct",
-					     "io_uring_setup", "mount", "swapon", "syslog", "quotactl", "@debug", "@admin",
-					     "@keyring", "@mount", "@module", "@privileged", "@raw-io", "@reboot", "@swap" };
+	static const char *const calls[] = {
+		"@debug", "@keyring", "@namespace", "@obsolete", "@privileged", "@ring",
+		/* other processes, and the kernel itself */
+		"bpf", "kcmp", "lookup_dcookie", "migrate_pages", "move_pages", "perf_event_open", "pidfd_getfd",
+		"process_madvise", "process_vm_readv", "process_vm_writev", "ptrace", "syslog", "userfaultfd",
+		"add_key", "keyctl", "request_key", "io_uring_setup",
+		/* namespaces and mounts */
+		"chroot", "fanotify_init", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr",
+		"move_mount", "open_by_handle_at", "open_tree", "open_tree_attr", "pivot_root", "setns", "umount2",
+		"unshare",
+		/* the machine */
+		"acct", "clock_settime", "delete_module", "finit_module", "init_module", "ioperm", "iopl",
+		"kexec_file_load", "kexec_load", "quotactl", "quotactl_fd", "reboot", "setdomainname", "sethostname",
+		"settimeofday", "swapoff", "swapon", "vhangup",
+	};
 
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
 		if (strcmp(calls[i], item->text) == 0) {
@@ -115,6 +126,73 @@ static void check_powerful(struct lint *l, const struct node *item)
 			f->instead = "leave it out if the tool runs without it";
 			f->fix = lint_remove_item(l, item->at, false);
 		}
+}
+
+/* --- families of sockets that a bare filter lets through ------------------------------------------ */
+
+enum { FAMILY = 0 }; /* the argument of socket */
+
+/* What a clause says of a family: of all sockets of it, or, with `some`, of one. */
+static bool is_about(const struct sys_clause *c, uint64_t family, bool some)
+{
+	for (size_t i = 0; i < c->ntests; i++) {
+		const struct sys_test *t = &c->test[i];
+		bool in = t->arg != FAMILY && some;
+
+		for (size_t k = 0; t->arg == FAMILY && k < t->nranges; k++)
+			in |= t->range[k].lo <= (family & t->mask) && (family & t->mask) <= t->range[k].hi;
+		if (!in)
+			return false;
+	}
+	return true;
+}
+
+static bool lets_family(const struct sys_rules *r, uint32_t nr, uint64_t family)
+{
+	bool allowed = r->refused.action == SYS_ALLOW || r->refused.action == SYS_ALLOW_LOGGED;
+
+	for (size_t i = 0; i < r->ncalls; i++)
+		for (size_t k = 0; r->call[i].nr == nr && k < r->call[i].nclauses; k++) {
+			const struct sys_clause *c = &r->call[i].clause[k];
+			bool refuses = c->result.action == SYS_ERRNO || c->result.action == SYS_KILL;
+
+			if (refuses && is_about(c, family, false))
+				return false;
+			allowed |= !refuses && is_about(c, family, true);
+		}
+	return allowed;
+}
+
+/* The first line that names the call, or the filter. */
+static struct span line_of(const struct policy *p, const struct syscall_row *row)
+{
+	for (size_t i = 0; i < p->nsys_rules; i++)
+		for (const struct node *item = p->sys_rule[i]->kids; item && allows(p->sys_rule[i]); item = item->next)
+			if (item->kind == N_SYS_ITEM && names_call(item, row))
+				return item->at;
+	return p->at;
+}
+
+static void check_families(struct lint *l)
+{
+	static const struct {
+		unsigned number;
+		const char *name, *what;
+	} families[] = {
+		{ 17, "AF_PACKET", "all packets of the links" },
+		{ 38, "AF_ALG", "the kernel's ciphers, which few programs need" },
+		{ 40, "AF_VSOCK", "the host of a virtual machine" },
+	};
+	const struct policy *p = &l->compile->policy;
+	const struct syscall_row *row = syscall_find("socket");
+	unsigned arch = 0;
+
+	while (arch < SYS_ARCHES && !policy_has_arch(p, arch))
+		arch++;
+	for (size_t i = 0; arch < SYS_ARCHES && i < sizeof families / sizeof *families; i++)
+		if (lets_family(&l->compile->rules[arch], (uint32_t)row->nr[arch], families[i].number))
+			lint_add(l, 172, line_of(p, row), "sockets of %s may be made: %s", families[i].name, families[i].what)
+				->instead = "allow socket(family in { AF_UNIX, AF_INET, AF_INET6 })";
 }
 
 /* A comparison of a descriptor or a length with a number. */
@@ -150,12 +228,14 @@ void lint_syscalls(struct lint *l)
 			if (item->kind != N_SYS_ITEM)
 				continue;
 			check_contradiction(l, p->sys_rule[i], item);
-			if (allows(p->sys_rule[i]) && !p->bare)
+			if (allows(p->sys_rule[i]) && !(p->bare && item->kids))
 				check_powerful(l, item);
 			if (item->kids && is_learned(item->kids, &argument))
 				lint_add(l, 171, item->at, "a number for '%s' holds in one run and not in the next", argument)
 					->instead = "a condition on what the call does: flags, a family, a request";
 		}
-	if (!p->bare)
+	if (p->bare)
+		check_families(l);
+	else
 		check_idle(l);
 }
