@@ -186,6 +186,22 @@ for _ in range(4): os.wait()'
 		expect "$kind: after SIG$signal to the runtime nothing is left" -z "$(pgrep -xf 'sleep 78')"
 		[ $signal = KILL ] || expect "$kind: and the status is 143" "$status" = 143
 	done
+	# Whichever of them is killed from outside, and whatever state the others are in.
+	for victim in init tool; do
+		(become "$bin/caverun" --workspace "$work/w" "$work/few.bpf" -- sh -c \
+			'setsid sleep 76 & sh -c "kill -STOP \$\$; :" & sh -c "trap : TERM HUP INT; sleep 76; :" & wait; wait') &
+		pid=$!
+		for _ in $(seq 100); do [ "$(pgrep -cxf 'sleep 76')" = 2 ] && break; sleep 0.05; done
+		sleep 0.1
+		expect "$kind: they are there, and one is stopped" \
+			"$(pgrep -cxf 'sleep 76') $(pgrep -r T -cf 'kill -STOP .*; :')" = '2 1'
+		init=$(pgrep -P $pid)
+		[ $victim = init ] || init=$(pgrep -P "$init" | head -n 1)
+		kill -KILL "$init"
+		status=0
+		wait $pid 2>/dev/null || status=$?
+		expect "$kind: after SIGKILL to the $victim nothing is left" "$status $(pgrep -f 'sleep 76|kill -STOP')" = '137 '
+	done
 	(become "$bin/caverun" --workspace "$work/w" "$work/few.bpf" -- sh -c 'trap "exit 9" TERM; sleep 79 & wait') &
 	pid=$!
 	for _ in $(seq 100); do pgrep -xf 'sleep 79' >/dev/null && break; sleep 0.05; done

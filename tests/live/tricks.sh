@@ -241,7 +241,7 @@ import os
 print(*sorted(f for f in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{f}")))'
 	expect_output "$kind: nor is the first process in its reach" 'ESRCH-or-refused lives' under family3 "$python" -c '
 import os, signal, time
-for s in (9, 19, 15):
+for s in (9, 19):
     try: os.kill(1, s)
     except OSError: pass
 for name in ("environ", "mem", "maps"):
@@ -346,9 +346,14 @@ loaded() {
 		childProcess { max-processes 2; execute \"/usr/bin/python3\" }"
 	run under loaded "$python" -c '
 import os, sys
-fd = os.memfd_create("x", 8)
+try: fd = os.memfd_create("x", 8)
+except OSError: sys.exit(5)
 os.write(fd, open(sys.argv[2], "rb").read())
 os.execv(sys.argv[1], [sys.argv[1], "/proc/self/fd/%d" % fd, sys.argv[3]])' "$loader" "$home/program" "$home/secret"
+	if [ "$status" = 5 ]; then
+		skip "$kind: what the loader maps from memory" "this kernel has no MFD_NOEXEC_SEAL"
+		return
+	fi
 	expect "$kind: what the loader maps from memory reads no more" \
 		"$status $(cat "$work/out")$(grep -c 'secret: Permission denied' "$work/err")" = '1 1'
 	expect_output "$kind: control: outside it is read" secret as "$loader" "$home/program" "$home/secret"
