@@ -277,7 +277,7 @@ static enum denials_why why_refused(const struct hosts *granted, const char *nam
 /* "?" stands for what could not be shown. */
 static void tell_refused(const struct names *n, const struct cave_resolve_message *m)
 {
-	struct denials_told what = { .kind = DENIALS_LOOKUP, .type = m->type };
+	struct denials_told what = { .kind = DENIALS_LOOKUP };
 
 	if (!n->told || (!names_plain(m->name) && strcmp(m->name, "?") != 0))
 		return;

@@ -124,6 +124,19 @@ static void log_new(struct run *r, const struct denied *now, long n)
 	}
 }
 
+static void log_lookups(struct run *r)
+{
+	char line[SAY_MAX];
+
+	for (size_t i = 0; i < r->told.nlookups; i++) {
+		struct lookup *l = &r->told.lookup[i];
+
+		if (l->count > l->logged)
+			log_line(r, line, say_lookup_json(l, now_ms(), line));
+		l->logged = l->count;
+	}
+}
+
 static bool look(struct run *r)
 {
 	struct denied *now = NULL;
@@ -131,8 +144,10 @@ static bool look(struct run *r)
 
 	if (n < 0)
 		return false;
-	if (r->log)
+	if (r->log) {
 		log_new(r, now, n);
+		log_lookups(r);
+	}
 	free(r->seen);
 	r->seen = now;
 	r->nseen = n;
@@ -142,22 +157,18 @@ static bool look(struct run *r)
 /* What caverun says; false at its end.  Sets *none if nothing was started. */
 static bool hear(struct run *r, bool *none)
 {
-	struct lookup one = { .count = 1 };
-	char line[SAY_MAX];
+	struct denials_told told;
 	ssize_t n;
 
 	do
-		n = read(DENIALS_SOCKET, &one.what, sizeof one.what);
+		n = read(DENIALS_SOCKET, &told, sizeof told);
 	while (n < 0 && errno == EINTR);
-	*none = n > 0 && n < (ssize_t)sizeof one.what;
-	if (n < (ssize_t)sizeof one.what)
+	*none = n > 0 && n < (ssize_t)sizeof told;
+	if (n < (ssize_t)sizeof told)
 		return false;
-	one.what.name[sizeof one.what.name - 1] = '\0';
-	if (one.what.why >= DENIALS_WHYS)
-		return true;
-	told_hear(&r->told, &one.what);
-	if (r->log && one.what.kind == DENIALS_LOOKUP)
-		log_line(r, line, say_lookup_json(&one, now_ms(), line));
+	told.name[sizeof told.name - 1] = '\0';
+	if (told.why < DENIALS_WHYS)
+		told_hear(&r->told, &told);
 	return true;
 }
 

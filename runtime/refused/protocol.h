@@ -30,7 +30,6 @@ enum denials_why {
 struct denials_told {
 	uint32_t kind; /* enum denials_kind */
 	uint32_t why; /* LOOKUP: enum denials_why */
-	uint32_t type; /* LOOKUP: of the question */
 	uint32_t word[4]; /* ADDRESS: in host order; IPv4 is mapped */
 	char name[256]; /* LOOKUP: ends with a NUL */
 };

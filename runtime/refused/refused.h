@@ -14,7 +14,7 @@
 
 struct lookup {
 	struct denials_told what;
-	uint64_t count;
+	uint64_t count, logged;
 };
 
 /* What caverun has told of host names. */
@@ -106,6 +106,7 @@ void say_lookup(const struct lookup *l, char text[SAY_MAX]);
 /* A line of JSON with its newline; its length. */
 size_t say_json(const struct rules *r, const struct denied *d, uint64_t milliseconds, char text[SAY_MAX]);
 
+/* Of those that have not been logged yet. */
 size_t say_lookup_json(const struct lookup *l, uint64_t milliseconds, char text[SAY_MAX]);
 
 /* "connected to look for a route", by which lookups order what they have found, and which may fail. */

@@ -234,8 +234,7 @@ size_t say_lookup_json(const struct lookup *l, uint64_t milliseconds, char text[
 	json_put_number(&j, "time_ms", milliseconds);
 	json_put_string(&j, "hook", "lookup");
 	json_put_string(&j, "name", l->what.name);
-	json_put_number(&j, "type", l->what.type);
-	json_put_number(&j, "count", l->count);
+	json_put_number(&j, "count", l->count - l->logged);
 	json_put_boolean(&j, "probe", false);
 	json_put_string(&j, "reason", whys[l->what.why]);
 	json_close(&j, '}');
