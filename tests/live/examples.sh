@@ -141,6 +141,36 @@ fetches api-call http://160.79.104.10:443/ 'yes true '
 reaches api-call 2607:6bc0::10 443
 refuses api-call 192.0.2.7 443
 
+# By name, where a name server is: in a mount namespace, for /etc/resolv.conf.
+echo 'nameserver 192.0.2.7' >"$work/resolv.conf"
+cat >"$work/zone" <<'END'
+{ "api.github.com": { "A": ["140.82.112.3"], "AAAA": ["2606:50c0::1"] }, "tracker.corp.example": { "A": ["10.30.0.7"] },
+  "eu.tracker.corp.example": { "A": ["10.20.0.15"] }, "admin.tracker.corp.example": { "A": ["10.20.0.15"] },
+  "moved.tracker.corp.example": { "A": ["192.0.2.7"] }, "gist.github.com": { "A": ["140.82.112.3"] } }
+END
+nsenter --net="/run/netns/$there" "$python" "$top/tests/tools/zone.py" "$work/zone" "$work/questions" 192.0.2.7 \
+	>"$work/ready3" &
+servers="$servers $!"
+until grep -q ready "$work/ready3"; do sleep 0.05; done
+cat >"$work/names.mjs" <<'END'
+for (const name of process.argv.slice(2))
+    console.log(await fetch(`http://${name}:443/`).then((r) => r.text(), (e) => e.cause.code ?? e.cause.errors[0].code));
+END
+# named WANTED COMMAND… NAME…: what node gets from each.
+named() {
+	wanted=$1
+	shift
+	run unshare -m --propagation private sh -c 'mount --bind "$0/resolv.conf" "$(readlink -f /etc/resolv.conf)" &&
+		exec nsenter --net="$1" "$2" --script "$0/names.mjs" "$0/look-up-issues.bpf" -- node "$3" "$4" "$5" "$6" "$7"' \
+		"$work" "/run/netns/$here" "$caverun" "$@"
+	expect "look-up-issues: $*" "$(tr '\n' ' ' <"$work/out")" = "$wanted "
+}
+named 'yes yes yes ENOTFOUND ENOTFOUND' api.github.com tracker.corp.example eu.tracker.corp.example gist.github.com \
+	admin.tracker.corp.example
+named 'ENOTFOUND yes yes yes yes' moved.tracker.corp.example api.github.com api.github.com api.github.com api.github.com
+expect "look-up-issues: no other name is asked for" "$(grep -cE '^(gist|admin)' "$work/questions")" = 0
+refuses look-up-issues 140.82.128.1 443
+
 # The demonstration, and what it is to show.
 run "$top/examples/demo"
 expect "the demonstration runs to its end" "$status" = 0
