@@ -67,8 +67,12 @@ expect "counts are of one run" "$(grep -c . "$work/err")/$(grep -c 127.0.0.9 "$w
 says "and of all of it" \
 	'refused by policy: connect tcp 127.0.0.1:80, 3 times; no rule; report.cave:4 grants tcp 127.0.0.1 port 7001'
 own=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo)$(sed -n 's/^0:://p' /proc/self/cgroup)
-before=$(find "$own" -maxdepth 1 -name 'cave-1-*' | wc -l)
+group=cave-1-$("$cavec" dump "$work/report.bpf" | sed -n 's/^identity \(.\{32\}\).*/\1/p')
+watched
+expect "a control: a start without it keeps programs" "$(find "$own" -maxdepth 1 -name "$group" | wc -l)" = 1
+"$caverun" --forget "$work/report.bpf"
 watched --report
+expect "no programs are kept for a report" "$(find "$own" -maxdepth 1 -name "$group" | wc -l)" = 0
 # --- the record of --status-fd: the same, counted -----------------------------------------------------------
 # record OPTION…: what it says of refusals.
 record() {
@@ -91,7 +95,6 @@ expect "control: a start that is made reports" "$status $(grep -c 'nothing was r
 run "$caverun" --report "$work/report.bpf" --keep-fd 8 -- "$probe" ids 8<"$work"
 expect "one that is refused has nothing to report" "$status $(grep -c 'was refused' "$work/err")" = "125 0"
 
-expect "no programs are kept for a report" "$(find "$own" -maxdepth 1 -name 'cave-1-*' | wc -l)" = "$before"
 
 # The log: JSON, appended, as it happens.
 echo first >"$work/log"
