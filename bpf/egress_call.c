@@ -61,6 +61,11 @@ static void gen_destination4(struct hook_gen *g, bool datagram)
 	asm_load(&g->s, BPF_W, ADDR4, CTX, SOCK_ADDR(user_ip4));
 	if (datagram)
 		allow_connected(g, NET_V4);
+	if (!takes_guests(g) && plane_decides(g, &g->peer)) {
+		asm_host_order(&g->s, ADDR4, 32);
+		plane_judge(g, &g->peer, true);
+		return;
+	}
 	jump_if(g, BPF_JNE, ADDR4, 0, known);
 	set_field(g, ADDR4, RAW_LOOPBACK4, SOCK_ADDR(user_ip4));
 	asm_place(&g->s, known);

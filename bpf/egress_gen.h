@@ -132,6 +132,17 @@ void emit_port_blocks(struct hook_gen *g, const struct judge *j);
 /* Where the ports of what a table knows are decided: R1 has its number. */
 asm_label found_label(struct hook_gen *g, const struct judge *j);
 
+/* --- egress_plane.c ------------------------------------------------------- */
+
+/* Whether the rules on IPv4 are few enough to be decided by address and port at once. */
+bool plane_decides(struct hook_gen *g, const struct judge *j);
+
+/*
+ * Decides on ADDR4, in host order, PORT and PROTO.  With `zero`, of a call to an IPv4 peer: the unspecified address is
+ * replaced by loopback there, as the kernel would do after the hook.
+ */
+void plane_judge(struct hook_gen *g, const struct judge *j, bool zero);
+
 /* --- egress_search.c ------------------------------------------------------ */
 
 /*

@@ -235,6 +235,10 @@ void judge_host(struct hook_gen *g, const struct judge *j, enum net_family famil
 	if (j == &g->peer)
 		prepare_names(g, family);
 	begin_judgement(g, j, family);
+	if (family == NET_V4 && plane_decides(g, j)) {
+		plane_judge(g, j, false);
+		return;
+	}
 	if (j->resolver)
 		judge_resolver(g, family);
 	if (share)
