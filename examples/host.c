@@ -6,9 +6,11 @@
  *   ./host POLICY.bpf PROGRAM [ARG…]
  */
 #include <cave.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -21,16 +23,27 @@ static int refused(const struct cave_error *e)
 	return e->status;
 }
 
-/* Reads the tool's output to its end: the pipe closes when nothing of the tool is left. */
-static size_t drain(int fd)
+static long now_ms(void)
 {
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000L + t.tv_nsec / 1000000;
+}
+
+/* Reads the tool's output to its end, or to the end of its time: the pipe closes when nothing of the tool is left. */
+static void drain(int fd, long until)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char bytes[4096];
-	size_t total = 0;
 	ssize_t n;
 
-	while ((n = read(fd, bytes, sizeof bytes)) > 0)
-		total += fwrite(bytes, 1, (size_t)n, stdout);
-	return total;
+	for (long left = TIME_MS; left > 0 && poll(&p, 1, (int)left) == 1; left = until - now_ms()) {
+		n = read(fd, bytes, sizeof bytes);
+		if (n <= 0)
+			return;
+		fwrite(bytes, 1, (size_t)n, stdout);
+	}
 }
 
 static int call(struct cave_prepared *prepared, char **argv)
@@ -38,6 +51,7 @@ static int call(struct cave_prepared *prepared, char **argv)
 	struct cave_result result = { .size = sizeof result };
 	struct cave_error error;
 	struct cave_tool *tool;
+	const long until = now_ms() + TIME_MS;
 	bool ended = false;
 	int output[2];
 
@@ -55,9 +69,9 @@ static int call(struct cave_prepared *prepared, char **argv)
 		return refused(&error);
 	}
 	close(output[1]); /* the tool's end; ours would keep the pipe open */
-	drain(output[0]);
+	drain(output[0], until);
 	close(output[0]);
-	if (cave_wait(tool, TIME_MS, &ended, &result, &error))
+	if (cave_wait(tool, until > now_ms() ? (int)(until - now_ms()) : 0, &ended, &result, &error))
 		refused(&error);
 	if (!ended)
 		fprintf(stderr, "host: out of time\n");

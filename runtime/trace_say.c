@@ -204,7 +204,8 @@ static void *ask_execute(void *of)
 	struct question *q = of;
 	char *const none[] = { NULL };
 
-	if (!unshare(CLONE_FS) && enter_domain(q) && syscall(SYS_execveat, q->fd, "", none, none, AT_EMPTY_PATH | K_EXECVE_CHECK))
+	if (!unshare(CLONE_FS) && enter_domain(q) &&
+	    syscall(SYS_execveat, q->fd, "", none, none, AT_EMPTY_PATH | K_EXECVE_CHECK))
 		q->error = errno;
 	return NULL;
 }

@@ -77,6 +77,25 @@ changed() {
 connect4=$(bpftool cgroup show "$(group)" | awk '/connect/ { print $2; exit }')
 bpftool cgroup detach "$(group)" "$connect4" id "$(id_of "$(group)")"
 changed "a program that was detached"
+attached=$(bpftool cgroup show "$(group)" | awk '$1 ~ /^[0-9]+$/ { print $2 ":" $1 }')
+missed=
+for program in $attached; do
+	bpftool cgroup detach "$(group)" "${program%:*}" id "$(bpftool cgroup show "$(group)" |
+		awk -v hook="${program%:*}" '$2 == hook { print $1; exit }')"
+	run start
+	[ "$status" = 125 ] && grep -q "$unavailable" "$work/err" || missed="$missed ${program%:*}"
+	"$caverun" --forget --all
+	"$caverun" --prepare "$work/net.bpf"
+done
+expect "each of the nine" "$(echo "$attached" | wc -l)$missed" = 9
+# A host that has prepared it already: with each start it is asked again.
+run env CAVE_LOAD="$build/cave-load" MEANWHILE="bpftool cgroup detach $(group) $connect4 id $(id_of "$(group)")" \
+	"$build/tests/library/caverun" "$work/net.bpf" -- "$probe" tcp 127.0.0.1 3
+expect "one that was detached after a host had prepared it" "$status $(grep -c $unavailable "$work/err") $(cat "$work/out")" = '125 1 '
+"$caverun" --forget --all
+run env CAVE_LOAD="$build/cave-load" MEANWHILE=true "$build/tests/library/caverun" "$work/net.bpf" -- \
+	"$probe" tcp 127.0.0.1 3
+expect "control: nothing was changed" "$status $(cat "$work/out")" = '1 tcp 127.0.0.1 3: refused EPERM'
 "$caverun" --prepare "$work/other.bpf"
 bpftool cgroup attach "$(of net)" "$connect4" id "$(id_of "$(of other)")" multi
 changed "a program that was added"
@@ -99,6 +118,11 @@ expect_status "a frozen group: control, thawed" 0 start
 "$python" -c 'import os, sys
 os.setxattr(sys.argv[2], "user.cave", os.getxattr(sys.argv[1], "user.cave"))' "$(of other)" "$(of net)"
 changed "a record that is another policy's"
+"$python" -c 'import os, sys
+words = os.getxattr(sys.argv[1], "user.cave").split(b" ")
+words[1] = b"1"
+os.setxattr(sys.argv[1], "user.cave", b" ".join(words))' "$(of net)"
+changed "a record of another program"
 "$caverun" --forget --all
 
 # --- what the verifier refuses: which program, and why; and nothing stays of it

@@ -8,7 +8,8 @@ nobody=65534
 bin=$work/bin
 mkdir "$bin" "$work/home"
 chmod 777 "$work/home"
-cp "$caverun" "$build/cave-load" "$build/cave-report" "$build/cave-resolve" "$build/cave-resolve.bpf" "$probe" "$build/cave-check" "$build"/conformance*.bpf "$build/tests/tools/nouserns" "$bin"
+cp "$caverun" "$build/cave-load" "$build/cave-report" "$build/cave-resolve" "$build/cave-resolve.bpf" "$probe" \
+	"$build/cave-check" "$build"/conformance*.bpf "$build/tests/tools/nouserns" "$bin"
 chmod -R go+rX "$bin"
 HOME=$work/home
 export HOME
@@ -70,8 +71,8 @@ expect_code "doctor: no control groups" 125 cave_sandbox_os_network_isolation_un
 	sh "$bin/caverun" --doctor "$work/net.bpf"
 needed() { json "[m['name'] for m in j['mechanisms'] if m['needed'] and m['name'] in '$1'.split()]"; }
 run "$bin/caverun" --doctor "$work/names.bpf" --format json
-expect "doctor: what host names need" "$status $(needed 'names_recvmsg4 names_getpeername6 cave_load cave_resolve private_proc')" = \
-	"0 ['names_recvmsg4', 'names_getpeername6', 'cave_load', 'cave_resolve']"
+expect "doctor: what host names need" "$status $(needed 'names_recvmsg4 cave_load cave_resolve private_proc')" = \
+	"0 ['names_recvmsg4', 'cave_load', 'cave_resolve']"
 run "$bin/caverun" --doctor "$work/children.bpf" --format json
 expect "doctor: what other processes need" "$status $(needed 'pid_namespace private_proc private_files cave_load')" = \
 	"0 ['pid_namespace', 'private_proc']"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A host of the library with the command line of caverun, as far as tests use it: what is shown of the one is so asked
- * of the other, whose starts are made by a thread of the library, in namespaces and with rulesets that are kept.
+ * of the other, whose starts are made by a thread of the library, in namespaces and with rulesets that are kept.  The
+ * shell command MEANWHILE is run when everything has been prepared.
  */
 #include <cave.h>
 #include <signal.h>
@@ -22,9 +23,12 @@ static int refused(const struct cave_error *e)
 static int run(struct cave_prepared *prepared, const struct cave_spawn *spawn)
 {
 	struct cave_result result = { .size = sizeof result };
+	const char *meanwhile = getenv("MEANWHILE");
 	struct cave_error error;
 	struct cave_tool *tool;
 
+	if (meanwhile && system(meanwhile))
+		return 2;
 	if (cave_spawn(prepared, spawn, &tool, &error))
 		return refused(&error);
 	if (cave_wait(tool, -1, NULL, &result, &error))
