@@ -88,7 +88,10 @@ static bool pass_on(struct pump_stream *s)
 	return false;
 }
 
-/* Where the reader is gone the pipe is closed, so that the tool gets SIGPIPE as it would have without us. */
+/*
+ * Where the reader is gone the pipe is closed, so that the tool gets SIGPIPE as it would have without us.  At the end so
+ * is what we write to: its reader waits for the end of file, and may ask for the tool's end only after that.
+ */
 static void *serve(void *of)
 {
 	struct pump_stream *s = of;
@@ -97,7 +100,8 @@ static void *serve(void *of)
 		;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	close(s->from);
-	s->from = -1;
+	close(s->to);
+	s->from = s->to = -1;
 	atomic_fetch_sub(&s->pump->left, 1);
 	tell(s->pump);
 	return NULL;

@@ -10,6 +10,9 @@ END
 compile write "$work/write.bpf" <<'END'
 profile write { files { write workspace } }
 END
+compile output "$work/output.bpf" <<'END'
+profile output { limits { output 64KiB } }
+END
 compile relative "$work/relative.bpf" <<'END'
 profile relative { files { read "./w" } }
 END

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * hosttest FOLDER PROBE: a host that uses the library as hosts do, and worse.  FOLDER holds plain.bpf (no grants),
- * write.bpf (writes the workspace), relative.bpf (reads a relative path), pass.bpf (passes WORD) and a folder w.
+ * write.bpf (writes the workspace), relative.bpf (reads a relative path), pass.bpf (passes WORD), output.bpf (limits its
+ * output) and a folder w.
  * Prints results as tests/run counts them.
  */
 #include <cave.h>
@@ -369,6 +370,28 @@ static struct cave_tool *waiting(struct cave_prepared *prepared, unsigned flags)
 	return cave_spawn(prepared, &s, &tool, &error) ? NULL : tool;
 }
 
+/* The library passes on output that is limited; whoever reads it to the end has not asked for the tool's end yet. */
+static void test_output(void)
+{
+	struct cave_options o = options();
+	struct cave_policy *p = policy("output.bpf");
+	struct cave_prepared *prepared = prepare(p, &o);
+	char out[4096] = "";
+	int before, status;
+
+	alarm(60);
+	ask(prepared, WORDS("exit", "0"), 0, out, sizeof out);
+	before = descriptors();
+	status = ask(prepared, WORDS("exit", "3"), 0, out, sizeof out);
+	check(WIFEXITED(status) && WEXITSTATUS(status) == 3, "limited output comes to its end with its tool");
+	status = ask(prepared, WORDS("ids"), CAVE_SPAWN_FROM_CALLER, out, sizeof out);
+	check(!status && *out, "and arrives whole");
+	check(descriptors() == before, "and leaves no descriptor");
+	alarm(0);
+	cave_prepared_free(prepared);
+	cave_policy_free(p);
+}
+
 static void test_apart(void)
 {
 	struct cave_policy *p = policy("plain.bpf");
@@ -717,6 +740,7 @@ int main(int argc, char **argv)
 	test_files();
 	test_environment();
 	test_descriptors();
+	test_output();
 	test_apart();
 	test_thread_that_ends();
 	test_many();
