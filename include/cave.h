@@ -32,6 +32,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/select.h> /* sigset_t, also where only standard C is asked for */
 #include <sys/types.h>
 
 #include "cave/codes.h"
@@ -146,8 +147,13 @@ CAVE_API enum cave_code cave_prepare(struct cave_policy *policy, const struct ca
 /* Frees it; all its tools must have been freed. */
 CAVE_API void cave_prepared_free(struct cave_prepared *prepared);
 
-/* The path of the `i`th script whose #! line leads to what is executed, from 0; NULL where there is none. */
+/*
+ * The control group that the network programs are attached to, a descriptor that is the library's; -1 where the policy
+ * grants no network.  What they have counted can be read by it (docs/egress.md).
+ */
 CAVE_API int cave_prepared_group(const struct cave_prepared *prepared);
+
+/* The path of the `i`th script whose #! line leads to what is executed, from 0; NULL where there is none. */
 CAVE_API const char *cave_prepared_script(const struct cave_prepared *prepared, size_t i);
 
 /* --- starting ------------------------------------------------------------------------------------- */
