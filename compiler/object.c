@@ -286,16 +286,27 @@ static void add_tables(struct layout *l)
 
 /* --- the file --------------------------------------------------------------------------------- */
 
+/* A name may be the end of another one: those of programs are of their relocations'. */
+static uint32_t name_section(struct layout *l, const char *name)
+{
+	const char *found = l->names.n ? memmem(l->names.data, l->names.n, name, strlen(name) + 1) : NULL;
+
+	return found ? (uint32_t)(found - l->names.data) : add_string(&l->names, name);
+}
+
 /* Names of all sections into .shstrtab, and what can be said of each before its place is known. */
 static size_t name_sections(struct layout *l, Elf64_Shdr *header)
 {
 	size_t names = 0;
 
+	for (size_t i = 1; i < l->n; i++)
+		if (l->section[i].type == SHT_REL)
+			name_section(l, l->section[i].name);
 	for (size_t i = 1; i < l->n; i++) {
 		const struct section *s = &l->section[i];
 
 		header[i] = (Elf64_Shdr){
-			.sh_name = add_string(&l->names, s->name),
+			.sh_name = name_section(l, s->name),
 			.sh_type = s->type,
 			.sh_flags = s->flags,
 			.sh_link = s->link,

@@ -9,18 +9,19 @@ struct section {
 	const struct sources *sources;
 	struct buffer rows, words, names;
 	const char *last; /* the file whose name was written last */
-	uint32_t last_at;
+	uint16_t nnames;
 	size_t n;
 };
+_Static_assert(CAVE_RULES_MAX <= UINT16_MAX, "each row may have a name of its own");
 
-static uint32_t name_of(struct section *s, const char *file)
+static uint16_t name_of(struct section *s, const char *file)
 {
-	if (s->last && !strcmp(s->last, file))
-		return s->last_at;
-	s->last = file;
-	s->last_at = (uint32_t)s->names.n;
-	buffer_add(&s->names, file, strlen(file) + 1);
-	return s->last_at;
+	if (!s->last || strcmp(s->last, file)) {
+		s->last = file;
+		s->nnames++;
+		buffer_add(&s->names, file, strlen(file) + 1);
+	}
+	return (uint16_t)(s->nnames - 1);
 }
 
 static void put_address(struct section *s, bool six, struct net_addr a)
@@ -33,7 +34,7 @@ static void put_address(struct section *s, bool six, struct net_addr a)
 /* The rows of a range share its words. */
 static void put_range(struct section *s, struct cave_rule *row, bool six, struct net_addr lo, struct net_addr hi)
 {
-	row->six = six;
+	row->of = (uint8_t)((row->of & CAVE_RULE_PROTOCOLS) | (six ? CAVE_RULE_SIX : 0));
 	row->to = (uint32_t)(s->words.n / sizeof(uint32_t));
 	if (s->n >= CAVE_RULES_MAX)
 		return;
@@ -70,7 +71,7 @@ static void put_rule(struct section *s, enum cave_rule_verb verb, const struct n
 
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		if (r->proto[proto] || (!r->proto[NET_TCP] && !r->proto[NET_UDP]))
-			row.protocols |= (uint8_t)(1 << proto);
+			row.of |= proto == NET_TCP ? CAVE_RULE_TCP : CAVE_RULE_UDP;
 	for (size_t i = 0; i < r->nto; i++) {
 		put_range(s, &row, r->to[i].family == NET_V6, r->to[i].lo, r->to[i].hi);
 		put_ports(s, row, r);

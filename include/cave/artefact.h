@@ -248,13 +248,18 @@ struct cave_rules {
 /* One row for each address range and port range of a rule; beyond CAVE_RULES_MAX rows the rest is left out. */
 struct cave_rule {
 	uint8_t verb; /* enum cave_rule_verb */
-	uint8_t protocols; /* bit 0 TCP, bit 1 UDP */
-	uint8_t six; /* the addresses are IPv6 */
-	uint8_t zero;
+	uint8_t of; /* CAVE_RULE_TCP, CAVE_RULE_UDP, CAVE_RULE_SIX */
+	uint16_t file; /* which of the names is its file's */
 	uint16_t port_lo, port_hi;
 	uint32_t line;
-	uint32_t file; /* where its name begins, in bytes from the first name */
 	uint32_t to; /* the first of the words of its first address, the most significant one; those of the last follow */
+};
+
+enum {
+	CAVE_RULE_TCP = 1 << 0,
+	CAVE_RULE_UDP = 1 << 1,
+	CAVE_RULE_PROTOCOLS = CAVE_RULE_TCP | CAVE_RULE_UDP,
+	CAVE_RULE_SIX = 1 << 2, /* the addresses are IPv6 */
 };
 
 enum cave_rule_verb { CAVE_RULE_ALLOW, CAVE_RULE_DENY, CAVE_RULE_LISTEN, CAVE_RULE_VERBS };

@@ -9,7 +9,7 @@
 
 static uint32_t words_of(const struct cave_rule *rule)
 {
-	return rule->six ? 4 : 1;
+	return rule->of & CAVE_RULE_SIX ? 4 : 1;
 }
 
 static bool have_addresses(const struct cave_rule *rule, size_t n, size_t words)
@@ -57,7 +57,11 @@ const uint32_t *rules_address(const struct rules *r, const struct cave_rule *rul
 
 const char *rules_file(const struct rules *r, const struct cave_rule *rule)
 {
-	return rule->file < r->names_size ? r->names + rule->file : "";
+	const char *name = r->names, *end = name + r->names_size;
+
+	for (unsigned i = 0; i < rule->file && name < end; i++)
+		name += strlen(name) + 1;
+	return name < end ? name : "";
 }
 
 /* An address in host order, as rules have it. */
@@ -89,7 +93,7 @@ static bool holds_address(const struct rules *r, const struct cave_rule *rule, c
 {
 	const uint32_t n = words_of(rule), *word = a->word + 4 - n;
 
-	return !rule->six == !a->six && compare(rules_address(r, rule, false), word, n) <= 0 &&
+	return !(rule->of & CAVE_RULE_SIX) == !a->six && compare(rules_address(r, rule, false), word, n) <= 0 &&
 	       compare(word, rules_address(r, rule, true), n) <= 0;
 }
 
@@ -100,7 +104,7 @@ static bool holds_port(const struct cave_rule *r, uint32_t port)
 
 static bool holds_protocol(const struct cave_rule *r, uint32_t protocol)
 {
-	return r->protocols & (protocol == IPPROTO_TCP ? 1 : protocol == IPPROTO_UDP ? 2 : 0);
+	return r->of & (protocol == IPPROTO_TCP ? CAVE_RULE_TCP : protocol == IPPROTO_UDP ? CAVE_RULE_UDP : 0);
 }
 
 static bool is_own(const struct cave_denial *d)
@@ -145,7 +149,7 @@ struct verdict rules_explain(const struct rules *r, const struct cave_denial *d)
 	for (size_t i = 0; i < r->n; i++) {
 		enum reason reason = r->rule[i].verb == verb ? nearness(r, &r->rule[i], d, &a) : REASON_NONE;
 
-		family |= r->rule[i].verb == verb && !r->rule[i].six == !a.six;
+		family |= r->rule[i].verb == verb && !(r->rule[i].of & CAVE_RULE_SIX) == !a.six;
 		if (reason != REASON_NONE && (v.reason == REASON_NONE || reason < v.reason))
 			v = (struct verdict){ reason, &r->rule[i] };
 	}
@@ -159,7 +163,7 @@ bool rules_grant_tcp(const struct rules *r, const struct cave_denial *d)
 	const struct address a = address_of(d);
 
 	for (size_t i = 0; i < r->n; i++)
-		if (r->rule[i].verb == CAVE_RULE_ALLOW && r->rule[i].protocols & 1 && holds_address(r, &r->rule[i], &a) &&
+		if (r->rule[i].verb == CAVE_RULE_ALLOW && r->rule[i].of & CAVE_RULE_TCP && holds_address(r, &r->rule[i], &a) &&
 		    holds_port(&r->rule[i], d->port))
 			return true;
 	return false;

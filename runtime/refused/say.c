@@ -93,9 +93,9 @@ static void put_range(struct text *t, const struct rules *r, const struct cave_r
 	for (int last = 0; last < 2; last++) {
 		const uint32_t *word = rules_address(r, rule, last);
 
-		for (int w = 0; w < (rule->six ? 4 : 1); w++)
+		for (int w = 0; w < (rule->of & CAVE_RULE_SIX ? 4 : 1); w++)
 			raw[w] = htonl(word[w]);
-		inet_ntop(rule->six ? AF_INET6 : AF_INET, raw, text[last], sizeof text[last]);
+		inet_ntop(rule->of & CAVE_RULE_SIX ? AF_INET6 : AF_INET, raw, text[last], sizeof text[last]);
 	}
 	put(t, strcmp(text[0], text[1]) ? "%s-%s" : "%s", text[0], text[1]);
 }
@@ -163,6 +163,8 @@ static void put_no_rule(struct text *t, const struct rules *r, const struct cave
 
 static void put_reason(struct text *t, const struct rules *r, const struct cave_denial *d, const struct verdict *v)
 {
+	const unsigned protocols = v->rule ? v->rule->of & CAVE_RULE_PROTOCOLS : 0;
+
 	switch (v->reason) {
 	case REASON_DENIED:
 		put(t, "; ");
@@ -177,7 +179,7 @@ static void put_reason(struct text *t, const struct rules *r, const struct cave_
 		put(t, "; no rule; ");
 		put_line(t, r, v->rule);
 		put(t, v->reason == REASON_PROTOCOL ? " grants it by %s, of " : " grants %s ",
-		    v->rule->protocols == 1 ? "tcp" : v->rule->protocols == 2 ? "udp" : "tcp and udp");
+		    protocols == CAVE_RULE_TCP ? "tcp" : protocols == CAVE_RULE_UDP ? "udp" : "tcp and udp");
 		put_range(t, r, v->rule);
 		put(t, v->rule->port_lo == v->rule->port_hi ? " port %u" : " port %u-%u", v->rule->port_lo,
 		    v->rule->port_hi);
