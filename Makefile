@@ -96,7 +96,7 @@ $(B)/gen/syscalls_%.h: compiler/syscalls_%.awk
 
 # The built-in syscall sets are resolved, and their filters generated, by the parts of the compiler that do so.
 MAKER_OBJ := $(O)/compiler/tables/builtin.o $(GEN_OBJ:%=$(O)/%) \
-	$(patsubst %.c,$(O)/%.o,bpf/arena.c bpf/credentials.c $(wildcard bpf/seccomp*.c) \
+	$(patsubst %.c,$(O)/%.o,bpf/arena.c bpf/credentials.c bpf/sort.c $(wildcard bpf/seccomp*.c) \
 	compiler/diag.c compiler/source.c compiler/visible.c \
 	$(addprefix compiler/syscalls_,args.c clauses.c condition.c consts.c errno.c promises.c rules.c table.c))
 

@@ -3,8 +3,9 @@
 #include "bpf/egress_gen.h"
 
 #include <linux/in.h>
-#include <stdlib.h>
 #include <sys/socket.h>
+
+#include "bpf/sort.h"
 
 #define LOOPBACK_DEVICE 1 /* LOOPBACK_IFINDEX, include/net/flow.h */
 #define RAW_LAST_HALF6 0x0100u /* of ::1 */
@@ -105,7 +106,7 @@ static void require_member(struct hook_gen *g, uint8_t reg, struct word_range *r
 	uint64_t next = 0;
 	size_t n = 0;
 
-	qsort(range, nranges, sizeof *range, by_start);
+	sort(range, nranges, sizeof *range, by_start);
 	for (size_t i = 0; i < nranges; i++) {
 		if (range[i].lo > next)
 			add_segment(segment, &n, NET_V4, (struct net_addr){ 0, next }, outside, 0);

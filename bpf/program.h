@@ -37,8 +37,8 @@ struct map_list {
 };
 
 /*
- * Where a program judges something, and goes from `at` to one of the exits.  That is what the generator meant: the proof
- * shows it before it makes use of it.
+ * Where a program judges something, and goes from `at` to one of the exits.  That is what the generator meant: the
+ * proof shows it before it makes use of it.
  */
 enum judgement_kind {
 	/*

@@ -12,8 +12,9 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "bpf/sort.h"
 
 enum {
 	NOTHING_LOADED = UINT8_MAX,
@@ -496,7 +497,7 @@ static size_t cut_points(const struct state *s, const struct question *q, uint32
 			}
 		}
 	}
-	qsort(point, n, sizeof *point, compare_u32);
+	sort(point, n, sizeof *point, compare_u32);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || point[i] != point[kept - 1])
 			point[kept++] = point[i];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "bpf/limits.h"
+#include "bpf/sort.h"
 #include "cave/artefact.h"
 #include "compiler/egress.h"
 #include "compiler/hosts.h"
@@ -243,7 +244,7 @@ static void put_rules(struct buffer *b, const struct net_set *set, const char *v
 		}
 	}
 	if (n)
-		qsort(part, n, sizeof *part, by_rule);
+		sort(part, n, sizeof *part, by_rule);
 	for (size_t i = 0; i < n;) {
 		uint32_t ports = part[i].interval->ports;
 		struct canonical_list l = { b, b->n, true, listen || cells == set->shut[proto] };

@@ -5,8 +5,9 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "bpf/sort.h"
 
 struct net_addr addr_last(enum net_family family)
 {
@@ -129,7 +130,7 @@ void ranges_normalise(struct addr_ranges *list)
 
 	if (!list->n)
 		return;
-	qsort(list->range, list->n, sizeof *list->range, by_begin);
+	sort(list->range, list->n, sizeof *list->range, by_begin);
 	for (size_t i = 1; i < list->n; i++) {
 		struct addr_range *last = &list->range[kept], r = list->range[i];
 

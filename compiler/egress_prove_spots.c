@@ -2,8 +2,8 @@
 /* The proof of the egress programs: which addresses and ports they are asked about. */
 #include "compiler/egress_prover.h"
 
-#include <stdlib.h>
 
+#include "bpf/sort.h"
 #include "compiler/egress_addr.h"
 
 enum { BRIEF_CARRIERS = 8 };
@@ -239,7 +239,7 @@ struct points list_points(struct prover *v)
 		for (size_t k = 0; k < r->nexcept; k++)
 			add_operand(v, &all, &r->except[k], port, brief);
 	}
-	qsort(all.item, all.n, sizeof *all.item, by_point);
+	sort(all.item, all.n, sizeof *all.item, by_point);
 	for (size_t i = 1; i < all.n; i++)
 		if (by_point(&all.item[i], &all.item[kept]))
 			all.item[++kept] = all.item[i];
@@ -274,7 +274,7 @@ void finish_ports(struct ports *ports)
 
 	if (!ports->n)
 		return;
-	qsort(ports->item, ports->n, sizeof *ports->item, by_port);
+	sort(ports->item, ports->n, sizeof *ports->item, by_port);
 	for (size_t i = 1; i < ports->n; i++)
 		if (ports->item[i] != ports->item[kept])
 			ports->item[++kept] = ports->item[i];

@@ -2,8 +2,9 @@
 /* The direct evaluation of a policy's rules. */
 #include "compiler/egress_reference.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "bpf/sort.h"
 
 /*
  * One operand of a rule.  Sorted by `lo`; `last` is the greatest `hi` of the part of the array it
@@ -76,7 +77,7 @@ void reference_init(struct reference *ref, struct arena *a, const struct policy 
 	for (int family = 0; family < NET_FAMILIES; family++) {
 		if (!ref->n[family])
 			continue;
-		qsort(ref->entry[family], ref->n[family], sizeof *ref->entry[family], by_lo);
+		sort(ref->entry[family], ref->n[family], sizeof *ref->entry[family], by_lo);
 		set_last(ref->entry[family], ref->n[family]);
 	}
 }
@@ -244,14 +245,20 @@ static void mark_ports(uint64_t *bits, struct net_ports p, bool to)
 	}
 }
 
-static void mark_rule(uint64_t *bits, const struct net_rule *r)
+/* Of so many words, which hold everything that is allowed: what is denied beyond is zero already. */
+static void mark_rule(uint64_t *bits, uint32_t used, const struct net_rule *r)
 {
-	static const struct net_ports all = { 0, UINT16_MAX };
+	for (size_t i = 0; i < r->nports; i++) {
+		struct net_ports p = r->port[i];
 
-	for (size_t i = 0; i < r->nports; i++)
-		mark_ports(bits, r->port[i], r->allow);
+		if (p.lo / 64 >= used)
+			continue;
+		if (p.hi / 64 >= used)
+			p.hi = (uint16_t)(64 * used - 1);
+		mark_ports(bits, p, r->allow);
+	}
 	if (!r->allow && !r->nports)
-		mark_ports(bits, all, false);
+		memset(bits, 0, used * sizeof *bits);
 }
 
 /* How many words the ports of the allows reach into. */
@@ -286,7 +293,7 @@ void reference_judge(const struct rule_list *holding, struct port_map *out)
 		for (size_t i = 0; i < holding->n; i++)
 			for (int proto = 0; proto < NET_PROTOS; proto++)
 				if (pass_of(holding->rule[i]) == pass && concerns_proto(holding->rule[i], proto))
-					mark_rule(out->open[proto], holding->rule[i]);
+					mark_rule(out->open[proto], out->used, holding->rule[i]);
 }
 
 static bool names_port(const struct net_rule *r, uint16_t port)

@@ -9,9 +9,9 @@
  */
 #include "compiler/egress.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "bpf/sort.h"
 #include "compiler/egress_addr.h"
 #include "compiler/egress_set.h"
 
@@ -269,7 +269,7 @@ static void cut_ports(struct sweep *s)
 			*ARENA_PUSH(s->a, s->cut, s->ncuts, s->cuts_cap) = p.hi + 1u;
 		}
 	}
-	qsort(s->cut, s->ncuts, sizeof *s->cut, by_value);
+	sort(s->cut, s->ncuts, sizeof *s->cut, by_value);
 	for (size_t i = 1; i < s->ncuts; i++)
 		if (s->cut[i] != s->cut[kept])
 			s->cut[++kept] = s->cut[i];
@@ -408,7 +408,7 @@ static void sweep_run(struct sweep *s, struct portsets *t)
 
 	if (!s->nevents)
 		return;
-	qsort(s->event, s->nevents, sizeof *s->event, by_address);
+	sort(s->event, s->nevents, sizeof *s->event, by_address);
 	for (size_t i = 0; i < s->nevents;) {
 		struct net_addr at = s->event[i].at;
 

@@ -2,9 +2,9 @@
 /* What the rules say, for all addresses and ports. */
 #include "compiler/egress_sweep.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "bpf/sort.h"
 #include "compiler/egress_addr.h"
 
 #define TEREDO ((walk_number)0x20010000 << 96)
@@ -94,7 +94,7 @@ static void sort_places(struct sweep *w)
 {
 	size_t kept = 0;
 
-	qsort(w->stretch, w->n, sizeof *w->stretch, by_from);
+	sort(w->stretch, w->n, sizeof *w->stretch, by_from);
 	for (size_t i = 1; i < w->n; i++)
 		if (w->stretch[i].from != w->stretch[kept].from)
 			w->stretch[++kept] = w->stretch[i];

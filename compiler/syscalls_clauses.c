@@ -2,7 +2,8 @@
 #include "compiler/syscalls_clauses.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+
+#include "bpf/sort.h"
 
 enum { SEARCH_MAX = 1 << 16, REST_MAX = 4096 };
 
@@ -336,7 +337,7 @@ static struct alternative normal_tests(struct arena *a, const struct alternative
 		n += !is_everything(&test[n]);
 	}
 	if (n)
-		qsort(test, n, sizeof *test, compare_tests);
+		sort(test, n, sizeof *test, compare_tests);
 	return (struct alternative){ test, n };
 }
 
@@ -414,7 +415,7 @@ struct alternatives alternatives_normal(struct arena *a, struct alternatives alt
 	/* From one order to begin with, so that the pairs are met in one order. */
 	for (bool changed = true; changed && l.n;) {
 		changed = false;
-		qsort(l.item, l.n, sizeof *l.item, compare_alternatives);
+		sort(l.item, l.n, sizeof *l.item, compare_alternatives);
 		for (size_t i = 0; i < l.n; i++)
 			changed |= absorb(a, &l, i);
 	}
@@ -464,7 +465,7 @@ static size_t distinct_results(const struct sys_clause *clause, size_t n, struct
 
 	for (size_t i = 0; i < n; i++)
 		out[i] = clause[i].result;
-	qsort(out, n, sizeof *out, compare_results);
+	sort(out, n, sizeof *out, compare_results);
 	for (size_t i = 0; i < n; i++)
 		if (!i || !sys_result_equal(out[i], out[kept - 1]))
 			out[kept++] = out[i];
