@@ -10,16 +10,39 @@ hierarchy=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo)
 cgroup=$hierarchy/cave-soak-$$
 mkdir "$cgroup" "$work/tmp" "$work/bin"
 echo $$ >"$cgroup/cgroup.procs"
+# Of version 1 too, as far as limits use it: the groups that we were in.
+own=
+for controller in memory pids; do
+	at=$(awk -v c="$controller" '/ - cgroup /{ if ("," $NF "," ~ "," c ",") { print $5; exit } }' /proc/self/mountinfo)
+	[ -n "$at" ] || continue
+	before=$at$(sed -n "s/^[0-9]*:[^:]*${controller}[^:]*:\(.*\)/\1/p" /proc/self/cgroup)
+	mkdir "$before/cave-soak-$$"
+	echo $$ >"$before/cave-soak-$$/cgroup.procs"
+	own="$own $before"
+done
 cleanup() {
 	"$caverun" --forget --all
 	echo $$ >"$hierarchy/cgroup.procs"
 	rmdir "$cgroup"
+	for before in $own; do
+		echo $$ >"$before/cgroup.procs"
+		rmdir "$before/cave-soak-$$"
+	done
 }
 export TMPDIR="$work/tmp"
 cp "$probe" "$work/bin/tool-of-soak-$$" # a name that no other process has
 tool=$work/bin/tool-of-soak-$$
 compile plain "$work/plain.bpf" <<'END'
 profile plain { files { write workspace } }
+END
+compile limits "$work/limits.bpf" <<'END'
+profile limits { files { write workspace }; limits { output 1MiB; cpu-time 10s } }
+END
+compile bounded "$work/bounded.bpf" <<'END'
+profile bounded { files { write workspace }; limits { memory 64MiB; tasks 8 } }
+END
+compile children "$work/children.bpf" <<'END'
+profile children { files { write workspace }; childProcess { max-processes 8; execute "/bin/sh" } }
 END
 for n in $(seq $policies); do
 	compile "net$n" "$work/net$n.bpf" <<END
@@ -29,6 +52,7 @@ done
 
 processes() { pgrep -fc "$tool" || :; }
 groups() { find "$cgroup" -mindepth 1 -type d | wc -l; }
+old_groups() { for at in $own; do find "$at/cave-soak-$$" -mindepth 1 -type d; done | wc -l; }
 folders() { find "$TMPDIR" -mindepth 1 | wc -l; }
 programs() { bpftool prog list 2>/dev/null | grep -c 'name cave_' || :; }
 # settled FUNCTION NUMBER: what it counts comes down to that within some seconds.
@@ -41,21 +65,28 @@ settled() {
 	return 1
 }
 
-# --- killed at any moment, with and without network, while it starts, runs, and ends
+# --- killed at any moment, with and without network, limits and children, while it starts, runs, and ends
 killed=0
+kinds="plain net1 limits children"
+"$caverun" "$work/bounded.bpf" -- true 2>"$work/err" && kinds="$kinds bounded"
 for n in $(seq "$kills"); do
-	policy=$([ $((n % 2)) = 0 ] && echo net1 || echo plain)
-	"$caverun" "$work/$policy.bpf" -- "$tool" create ./made , wait 20 >/dev/null 2>&1 &
+	# shellcheck disable=SC2086
+	policy=$(set -- $kinds; shift $((n % $#)); echo "$1")
+	set -- "$tool" create ./made , wait 20
+	[ "$policy" != children ] || set -- "$tool" create ./made , fork , wait 20
+	"$caverun" "$work/$policy.bpf" -- "$@" >/dev/null 2>&1 &
 	pid=$!
 	sleep "0.0$(printf '%02d' $((n * 7 % 40)))"
 	kill -KILL $pid 2>/dev/null && killed=$((killed + 1))
 	wait $pid 2>/dev/null
 done
-expect "most of $kills runs were killed on the way" $killed -gt $((kills / 2))
+expect "most of $kills runs of $kinds were killed on the way" $killed -gt $((kills / 2))
 if settled processes 0; then ok "no tool is left of them"; else not_ok "no tool is left of them" "$found"; fi
 # What they leave is found by the next starts: 16 folders each.
 for _ in $(seq $((kills / 16 + 2))); do "$caverun" "$work/plain.bpf" -- true; done
 expect "the next starts remove the folders that they left" "$(folders)" = 0
+for policy in $kinds; do "$caverun" "$work/$policy.bpf" -- "$tool" exit 0; done
+expect "and the control groups" "$(old_groups)" = 0
 run "$caverun" "$work/net1.bpf" -- true
 expect "and the policy can be started" "$status" = 0
 expect "with one control group for it" "$(groups)" -le 1
