@@ -21,14 +21,16 @@ enum { NAME_BYTES = 16, NAME_DIGITS = 2 * NAME_BYTES, TRIES = 32 };
 
 void kept_init(struct kept *k)
 {
-	*k = (struct kept){ .own = { .fd = -1, .parent = -1 }, .group = { .fd = -1, .parent = -1 } };
+	*k = (struct kept){ .own = { .fd = -1, .parent = -1 }, .group = { .fd = -1, .parent = -1 }, .freeze = -1 };
 }
 
 static void close_group(struct kept *k)
 {
 	if (k->group.fd >= 0)
 		close(k->group.fd);
-	k->group.fd = -1;
+	if (k->freeze >= 0)
+		close(k->freeze);
+	k->group.fd = k->freeze = -1;
 }
 
 /* Held alone: nobody uses it, and who opened it meanwhile will find it gone. */
@@ -263,24 +265,43 @@ bool kept_acquire(struct memory *m, const struct artefact *a, const struct egres
 		if (!seek(m, a, &servers, helper, out, &again, r))
 			return false;
 	}
-	return !again || cgroup_unavailable(r, EAGAIN, "others remove it all the time:", out->group.path);
+	if (again)
+		return cgroup_unavailable(r, EAGAIN, "others remove it all the time:", out->group.path);
+	out->freeze = openat(out->group.fd, "cgroup.freeze", O_RDONLY | O_CLOEXEC);
+	return out->freeze >= 0 || cgroup_unavailable(r, errno, "cannot open cgroup.freeze of", out->group.path);
 }
 
 /* --- before a start ------------------------------------------------------------------------------- */
 
+/*
+ * Where the policy has no program, and nobody else has attached one to the group, what binds the caller binds the tool:
+ * the kernel looks at the levels above for both (compute_effective_progs(), kernel/bpf/cgroup.c).
+ */
+static bool verify_bare_hook(const struct kept *k, enum cave_hook hook, struct refusal *r)
+{
+	struct attached own;
+	int error = attached_query(k->group.fd, hook, false, &own);
+
+	if (error)
+		return cgroup_unavailable(r, error, "cannot ask what is attached to", attached_hook_name(hook));
+	return !own.n || tampered(k, attached_hook_name(hook), r);
+}
+
 static bool verify_hook(const struct kept *k, enum cave_hook hook, struct refusal *r)
 {
 	struct attached callers, tools, own;
-	int error = attached_query(k->own.fd, hook, true, &callers);
+	int error;
 
+	if (!k->record.id[hook])
+		return verify_bare_hook(k, hook, r);
+	error = attached_query(k->own.fd, hook, true, &callers);
 	if (!error)
 		error = attached_query(k->group.fd, hook, true, &tools);
 	if (error)
 		return cgroup_unavailable(r, error, "cannot ask what is attached to", attached_hook_name(hook));
 	if (attached_is_plus(&tools, &callers, k->record.id[hook]))
 		return true;
-	if (attached_query(k->group.fd, hook, false, &own) || own.n != (k->record.id[hook] != 0) ||
-	    (own.n && own.id[0] != k->record.id[hook]))
+	if (attached_query(k->group.fd, hook, false, &own) || own.n != 1 || own.id[0] != k->record.id[hook])
 		return tampered(k, attached_hook_name(hook), r);
 	return refuse(r, CAVE_NETWORK_UNAVAILABLE,
 		      "a program on %s that binds the caller would not bind the tool; attach it to the "
@@ -290,15 +311,9 @@ static bool verify_hook(const struct kept *k, enum cave_hook hook, struct refusa
 /* A tool that is cloned into a frozen group would never start, and nor would we go on. */
 static bool is_frozen(const struct kept *k)
 {
-	int fd = openat(k->group.fd, "cgroup.freeze", O_RDONLY | O_CLOEXEC);
-	char c = '1';
+	char c;
 
-	if (fd < 0)
-		return true;
-	if (read(fd, &c, 1) != 1)
-		c = '1';
-	close(fd);
-	return c != '0';
+	return pread(k->freeze, &c, 1, 0) != 1 || c != '0';
 }
 
 bool kept_verify(const struct kept *k, struct refusal *r)

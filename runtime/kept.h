@@ -23,6 +23,7 @@ struct kept {
 	struct cgroup group;
 	struct kept_record record;
 	bool alone; /* nobody else finds it, and it is removed at the end */
+	int freeze; /* the group's cgroup.freeze, or -1: opening it takes longer than reading it */
 };
 
 /* So that kept_release() does nothing. */

@@ -103,6 +103,20 @@ changed "a program that was added"
 bpftool cgroup detach "$(of net)" "$connect4" id "$(id_of "$(of net)")"
 bpftool cgroup attach "$(of net)" "$connect4" id "$(id_of "$(of other)")" multi
 changed "a program that was replaced by another policy's"
+# On a hook that the policy has no program for; it lets everything through.
+compile named "$work/named.bpf" <<'END'
+profile named { network { allow tcp "api.example.com" port 443 } }
+END
+pins=/sys/fs/bpf/cave-kept-$$
+bpftool prog loadall "$work/named.bpf" "$pins" >/dev/null 2>&1
+pin=$(find "$pins" -name '*recvmsg4*')
+if [ -n "$pin" ] && bpftool cgroup attach "$(of net)" recvmsg4 pinned "$pin" multi; then
+	rm -rf "$pins"
+	changed "a program on a hook that the policy does not have"
+else
+	rm -rf "$pins"
+	skip "a program on a hook that the policy does not have" "bpftool does not load it"
+fi
 chmod 755 "$(group)"
 changed "another mode"
 chown 65534 "$(group)"
