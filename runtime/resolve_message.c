@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cave/resolve.h"
+
 enum { HEAD = 12, FLAG_QR = 0x8000, FLAG_OPCODE = 0x7800, FLAG_TC = 0x0200, FLAG_RD = 0x0100, FLAG_RA = 0x0080 };
 enum { OPTION_EDE = 15, ROOM_LEAST = 512 };
 
@@ -229,12 +231,15 @@ bool reply_read(const uint8_t *message, size_t n, const uint8_t *asked, size_t a
 	return true;
 }
 
+/* Nobody is to keep an address for longer than it can be reached. */
 static uint8_t *put_answer(uint8_t *p, const struct answer *a)
 {
+	uint32_t ttl = a->ttl < CAVE_RESOLVE_TTL_MOST ? a->ttl : CAVE_RESOLVE_TTL_MOST;
+
 	p = put16(p, 0xc000 | HEAD); /* the name of the question */
 	p = put16(p, a->address.six ? ns_t_aaaa : ns_t_a);
 	p = put16(p, ns_c_in);
-	p = put32(p, a->ttl);
+	p = put32(p, ttl);
 	p = put16(p, a->address.six ? 16 : 4);
 	for (int i = a->address.six ? 0 : 3; i < 4; i++)
 		p = put32(p, a->address.word[i]);

@@ -87,8 +87,12 @@ def reply(query, records, rcode=0, flags=0, ident=None, asked=None):
     return head + (asked or query[12:end]) + b"".join(records)
 
 
+times = []  # to live, of the last reply's addresses
+
+
 def parse(message):
     """(rcode, truncated, [address], extended error or None)"""
+    times.clear()
     flags, _, answers, _, extra = struct.unpack_from("!HHHHH", message, 2)
     at, found, ede = 12, [], None
     while message[at]:
@@ -96,10 +100,11 @@ def parse(message):
     at += 5
     for i in range(answers + extra):
         at += 2 if message[at] & 0xc0 == 0xc0 else 1
-        kind, _, _, n = struct.unpack_from("!HHIH", message, at)
+        kind, _, ttl, n = struct.unpack_from("!HHIH", message, at)
         data = message[at + 10:at + 10 + n]
         at += 10 + n
         if kind in (A, AAAA):
+            times.append(ttl)
             found.append(str(ipaddress.ip_address(data)))
         elif kind == 41 and n >= 6 and struct.unpack_from("!H", data)[0] == 15:
             ede = struct.unpack_from("!H", data, 4)[0]
@@ -194,6 +199,9 @@ def respond(query, stream):
               a("1.2.3.4"))])],
         "long.wild.test": [reply(query, [rr("long.wild.test", A, b"\1\2\3\4\5")]), reply(query, [rr("long.wild.test", A,
               a("1.2.3.4"))])],
+        "old.wild.test": [reply(query, [rr("old.wild.test", A, a("1.2.3.4"), 864000)])],
+        "aged.wild.test": [reply(query, [rr("aged.wild.test", CNAME, wire("x.test"), 7), rr("x.test", A, a("1.2.3.4"), 99)])],
+        "negative.wild.test": [reply(query, [rr("negative.wild.test", A, a("1.2.3.4"), 2**31 + 5)])],
         "in.test": [reply(query, [rr("in.test", A if four else AAAA, a("10.1.2.3" if four else "fd00::1"))])],
     }
     return script.get(name, [reply(query, [rr(name, A if four else AAAA, a("1.2.3.4" if four else "2600::1"))])])
@@ -340,6 +348,8 @@ def test_refused(run):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.settimeout(0.5)
     s.connect(("127.0.0.1", run.port))
+    s.send(question("api.test", A).replace(b"\4test\0\0\1\0\1", b"\4test\0\0\1\0\3"))
+    check(parse(s.recv(4096)) == (5, False, [], 18), "a granted name of another class")
     for junk in (b"", b"\0" * 11, question(long, A), question("api.test", A)[:-12], b"\xff" * 600, question(b"\xc0\x0c", A),
                  reply(question("api.test", A), [])):
         s.send(junk)
@@ -358,6 +368,9 @@ def test_lies(run):
     check(run.ask("short.wild.test")[2] == ["1.2.3.4"], "nor one that is cut")
     check(run.ask("cut.wild.test")[2] == ["1.2.3.4"], "nor one whose record is cut")
     check(run.ask("long.wild.test")[2] == ["1.2.3.4"] and "1.2.3.4" in run.admitted, "nor one whose record is too long")
+    for name, wanted in (("api.test", 60), ("old.wild.test", 86400), ("aged.wild.test", 7), ("negative.wild.test", 0)):
+        run.ask(name)
+        check(times == [wanted], f"an address of {name} is kept for {wanted} seconds")
     check(run.ask("source.wild.test")[2] == ["1.2.3.4"] and "1.9.9.9" not in run.admitted, "nor one from elsewhere")
     for name in odd(question("x.odd.wild.test", A)):
         found = run.ask(f"{name}.odd.wild.test")[:3]
