@@ -24,7 +24,7 @@ static const struct controller {
 
 void groups_init(struct groups *g)
 {
-	*g = (struct groups){ .own.fd = -1, .aside.fd = -1, .run.fd = -1, .cpu_stat = -1, .oom = -1 };
+	*g = (struct groups){ .own.fd = -1, .aside.fd = -1, .run.fd = -1, .cpu_stat = -1, .oom = -1, .policy = -1 };
 	for (unsigned i = 0; i < GROUPS_OLD; i++)
 		g->old[i].fd = g->old_own[i].fd = g->procs[i] = -1;
 }
@@ -221,11 +221,16 @@ static int step_aside(struct memory *m, struct groups *g)
 /* As it was before.  What cannot be moved back stays beneath, and is found empty by a later start. */
 static void step_back(struct groups *g)
 {
+	const struct cgroup policy = { .fd = g->policy };
+
 	if (g->aside.fd < 0)
 		return;
-	for (unsigned i = 0; i < GROUPS_OLD; i++)
+	for (unsigned i = 0; i < GROUPS_OLD; i++) {
+		if (g->passed_on[i])
+			hand(&policy, &controllers[i], '-');
 		if (g->handed[i])
 			hand(&g->own, &controllers[i], '-');
+	}
 	move_ours(&g->aside, &g->own);
 	unlinkat(g->aside.parent, g->aside.name, AT_REMOVEDIR);
 	close(g->aside.fd);
@@ -243,10 +248,13 @@ static bool no_handing_down(const struct controller *k, const struct cgroup *c, 
 }
 
 /* A controller is handed down by each group in turn; one that holds processes may not (cgroup-v2.rst). */
-static bool hand_down(const struct controller *k, const struct cgroup *c, struct refusal *r)
+static bool policy_hands_down(struct groups *g, const struct controller *k, const struct cgroup *c, struct refusal *r)
 {
-	int error = lists(c, "cgroup.subtree_control", k->name) ? 0 : hand(c, k, '+');
+	bool handed = lists(c, "cgroup.subtree_control", k->name);
+	int error = handed ? 0 : hand(c, k, '+');
 
+	g->policy = c->fd;
+	g->passed_on[k - controllers] = !handed && !error;
 	return !error || no_handing_down(k, c, error, r);
 }
 
@@ -321,7 +329,7 @@ static bool make_run(struct memory *m, struct groups *g, const struct artefact *
 static bool hand_all_down(struct memory *m, struct groups *g, const struct controller *k, const struct cgroup *parent,
 			  bool may_move, struct refusal *r)
 {
-	return own_hands_down(m, g, k, may_move, r) && (parent == &g->own || hand_down(k, parent, r));
+	return own_hands_down(m, g, k, may_move, r) && (parent == &g->own || policy_hands_down(g, k, parent, r));
 }
 
 static bool make_new(struct memory *m, struct groups *g, const struct artefact *a, const struct cgroup *parent,

@@ -14,7 +14,9 @@ enum { GROUPS_OLD = 2 }; /* hierarchies of the first version: memory and pids */
 struct groups {
 	struct cgroup own; /* the caller's own of the second version, where there is no other parent; fd -1: none */
 	struct cgroup aside; /* beneath `own`: where this process waits meanwhile; fd -1: it stays where it is */
-	bool handed[GROUPS_OLD]; /* controllers that `own` hands down since then */
+	bool handed[GROUPS_OLD]; /* controllers that `own` hands down since then, */
+	bool passed_on[GROUPS_OLD]; /* and those that the policy's group does, */
+	int policy; /* which this is; -1: there is none */
 	struct cgroup run; /* of the second version, to be started in; fd -1: none is needed */
 	struct cgroup old[GROUPS_OLD], old_own[GROUPS_OLD];
 	int procs[GROUPS_OLD]; /* their cgroup.procs: the tool joins by writing "0"; -1: none */
