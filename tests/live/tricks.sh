@@ -143,6 +143,19 @@ paths() {
 		policy kernel "files { write workspace; write \"$home/kernel\" }"
 		expect_code "$kind: nor by a link: $path" 125 cave_sandbox_failed under kernel true
 	done
+	if [ "$kind" = root ]; then
+		policy within 'files { write workspace }'
+		mkdir "$w/mount"
+		for type in proc cgroup2 bpf sysfs tmpfs; do
+			# shellcheck disable=SC2016
+			run unshare --mount sh -c 'mount -t "$1" none "$0/mount" && shift && exec "$@"' "$w" $type \
+				"$bin/caverun" --workspace "$w" "$home/within.bpf" -- true
+			wanted=125
+			[ $type != tmpfs ] || wanted=0
+			expect "$kind: a workspace with a mount in it of $type: $wanted" "$status" = $wanted
+		done
+		rmdir "$w/mount"
+	fi
 	policy missing "files { write workspace; read \"$w/none\" }"
 	expect_code "$kind: what is missing" 125 cave_sandbox_failed under missing true
 	policy missing "files { write workspace; read optional \"$w/none\" }"
