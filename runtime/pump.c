@@ -89,8 +89,8 @@ static bool pass_on(struct pump_stream *s)
 }
 
 /*
- * Where the reader is gone the pipe is closed, so that the tool gets SIGPIPE as it would have without us.  At the end so
- * is what we write to: its reader waits for the end of file, and may ask for the tool's end only after that.
+ * Where the reader is gone the pipe is closed, so that the tool gets SIGPIPE as it would have without us.  At the end
+ * so is what we write to: its reader waits for the end of file, and may ask for the tool's end only after that.
  */
 static void *serve(void *of)
 {

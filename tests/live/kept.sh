@@ -91,7 +91,8 @@ expect "each of the nine" "$(echo "$attached" | wc -l)$missed" = 9
 # A host that has prepared it already: with each start it is asked again.
 run env CAVE_LOAD="$build/cave-load" MEANWHILE="bpftool cgroup detach $(group) $connect4 id $(id_of "$(group)")" \
 	"$build/tests/library/caverun" "$work/net.bpf" -- "$probe" tcp 127.0.0.1 3
-expect "one that was detached after a host had prepared it" "$status $(grep -c $unavailable "$work/err") $(cat "$work/out")" = '125 1 '
+expect "one that was detached after a host had prepared it" \
+	"$status $(grep -c $unavailable "$work/err") $(cat "$work/out")" = '125 1 '
 "$caverun" --forget --all
 run env CAVE_LOAD="$build/cave-load" MEANWHILE=true "$build/tests/library/caverun" "$work/net.bpf" -- \
 	"$probe" tcp 127.0.0.1 3

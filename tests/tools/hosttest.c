@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * hosttest FOLDER PROBE: a host that uses the library as hosts do, and worse.  FOLDER holds plain.bpf (no grants),
- * write.bpf (writes the workspace), relative.bpf (reads a relative path), pass.bpf (passes WORD), output.bpf (limits its
- * output) and a folder w.
+ * write.bpf (writes the workspace), relative.bpf (reads a relative path), pass.bpf (passes WORD), output.bpf (limits
+ * its output) and a folder w.
  * Prints results as tests/run counts them.
  */
 #include <cave.h>
