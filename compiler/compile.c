@@ -32,7 +32,7 @@
 
 static int trouble(const char *file, const char *text)
 {
-	fprintf(stderr, "cavec: %s: %s\n", file, text);
+	complain("cavec: %s: %s", file, text);
 	return EXIT_TROUBLE;
 }
 

@@ -67,13 +67,6 @@ void diag_note(struct diags *d, struct diag *of, struct span at, const char *for
 	of->last = &note->next;
 }
 
-/* Untrusted text on its way to a terminal: control bytes become '?', except the tab. */
-static void put_text(FILE *to, const char *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		fputc(((unsigned char)s[i] < 0x20 && s[i] != '\t') || s[i] == 0x7f ? '?' : s[i], to);
-}
-
 static void print_place(FILE *to, const struct diags *d, struct span at)
 {
 	const struct source_file *f = &d->sources->file[at.file];
@@ -82,7 +75,7 @@ static void print_place(FILE *to, const struct diags *d, struct span at)
 	if (!at.file)
 		return;
 	source_position(f, at.begin, &line, &column);
-	put_text(to, f->shown, strlen(f->shown));
+	visible_put(f->shown, strlen(f->shown), to);
 	fprintf(to, ":%u:%u: ", line, column);
 }
 
@@ -146,11 +139,11 @@ static void print_source(FILE *to, const struct diags *d, struct span at)
 	while (end < f->text + f->size && *end != '\n')
 		end++;
 	length = (size_t)(end - start);
-	if (!length || length > MAX_LINE || !text_visible(start, length) ||
+	if (!length || length > MAX_LINE || !text_visible(start, length) || is_log_command(start, length) ||
 	    is_secret_line(d, at.file, (uint32_t)(start - f->text), (uint32_t)(end - f->text)))
 		return;
 	fputs("    ", to);
-	put_text(to, start, length);
+	visible_put(start, length, to);
 	fputs("\n    ", to);
 	for (const char *p = start; p < begin; p++)
 		if (((unsigned char)*p & 0xc0) != 0x80)
@@ -177,7 +170,7 @@ static void print_one(FILE *to, const struct diags *d, const struct diag *diag)
 {
 	print_place(to, d, diag->at);
 	fputs(diag->code ? "error: " : "note: ", to);
-	put_text(to, diag->text, strlen(diag->text));
+	visible_put(diag->text, strlen(diag->text), to);
 	if (diag->code)
 		fprintf(to, " [%s]", cave_code_name(diag->code));
 	fputc('\n', to);
@@ -187,7 +180,7 @@ static void print_one(FILE *to, const struct diags *d, const struct diag *diag)
 		fputs("    ", to);
 		print_place(to, d, n->at);
 		fputs("note: ", to);
-		put_text(to, n->text, strlen(n->text));
+		visible_put(n->text, strlen(n->text), to);
 		fputc('\n', to);
 	}
 }

@@ -39,8 +39,7 @@ static const char help[] =
 
 static int usage(const char *text, const char *what)
 {
-	fprintf(stderr, "cavec diff: %s%s\nTry: cavec diff --help\n", text, what);
-	return EXIT_TROUBLE;
+	return review_usage("diff", text, what);
 }
 
 static bool read_format(const char *name, enum format *out)
@@ -104,19 +103,15 @@ static int compare(const struct diff_options *o, const char *old_path, const cha
 
 int diff_main(int argc, char **argv)
 {
-	enum { OPT_WITHIN = 256, OPT_FORMAT, OPT_COLOUR, OPT_ROOT, OPT_CONFIG, OPT_CAPABILITIES };
+	enum { OPT_WITHIN = 256, OPT_FORMAT, OPT_COLOUR };
 	static const struct option options[] = {
 		{ "within", required_argument, NULL, OPT_WITHIN },
 		{ "format", required_argument, NULL, OPT_FORMAT },
 		{ "color", required_argument, NULL, OPT_COLOUR },
-		{ "root", required_argument, NULL, OPT_ROOT },
-		{ "config", required_argument, NULL, OPT_CONFIG },
-		{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		REVIEW_OPTIONS,
 	};
 	struct diff_options o = { .colour = isatty(STDOUT_FILENO) };
-	int c, operands;
+	int c, operands, status;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (c) {
@@ -131,20 +126,9 @@ int diff_main(int argc, char **argv)
 			if (!read_colour(optarg, &o.colour))
 				return usage("--color takes auto, always or never, not ", optarg);
 			break;
-		case OPT_ROOT:
-			o.review.root = optarg;
-			break;
-		case OPT_CONFIG:
-			o.review.config = optarg;
-			break;
-		case OPT_CAPABILITIES:
-			o.review.capabilities = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return EXIT_DONE;
 		default:
-			return usage("see above", "");
+			if (!review_option(&o.review, c, optarg, "diff", help, &status))
+				return status;
 		}
 	}
 	operands = argc - optind;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compiler/diff.h"
+#include "compiler/visible.h"
 
 static const struct way {
 	const char *title, *outside, *sign, *colour, *name;
@@ -31,11 +32,9 @@ static bool is_shown(enum diff_way way, const struct diff_names *names)
 
 /* --- text ---------------------------------------------------------------------------------------- */
 
-/* Texts from profiles: control bytes are not for terminals. */
 static void put(FILE *to, const char *s)
 {
-	for (; *s; s++)
-		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, to);
+	visible_put(s, strlen(s), to);
 }
 
 static void print_entry(const struct diff_entry *e, enum diff_way way, bool colour, const char *example, FILE *to)
@@ -111,19 +110,37 @@ void diff_print(const struct diff *d, const struct diff_names *names, bool colou
 
 /* --- Markdown ------------------------------------------------------------------------------------ */
 
-/* Inside a table's code span a backtick would end it and a bar the cell: both are shown as what looks alike. */
-static void put_code(FILE *to, const char *s)
+/* What is no letter of ASCII and no digit, as a reference: it means nothing to Markdown then. */
+static void put_referred(FILE *to, const char *s)
 {
-	fputc('`', to);
+	fputs("<code>", to);
 	for (; *s; s++) {
-		if (*s == '`')
-			fputc('\'', to);
-		else if (*s == '|')
-			fputs("\\|", to);
+		if ((*s >= '!' && *s < '0') || (*s > '9' && *s < 'A') || (*s > 'Z' && *s < 'a') || (*s > 'z' && *s < 0x7f))
+			fprintf(to, "&#%d;", *s);
 		else
-			fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, to);
+			fputc(*s, to);
 	}
-	fputc('`', to);
+	fputs("</code>", to);
+}
+
+/*
+ * A code span; in a table the bar, which would end the cell, has a backslash before it.  Where the text has a backtick,
+ * which would end the span, or a backslash, which a bar may follow, it is no span.
+ */
+static void put_code(FILE *to, const char *s, bool table)
+{
+	struct arena a = { NULL };
+	const char *shown = visible_text(&a, s);
+
+	if (strpbrk(shown, "`\\") || (!table && strchr(shown, '|'))) {
+		put_referred(to, shown);
+	} else {
+		fputc('`', to);
+		for (const char *c = shown; *c; c++)
+			fputs(*c == '|' ? "\\|" : (char[2]){ *c, '\0' }, to);
+		fputc('`', to);
+	}
+	arena_free(&a);
 }
 
 static void markdown_row(const struct diff_entry *e, const char *first, FILE *to)
@@ -132,15 +149,15 @@ static void markdown_row(const struct diff_entry *e, const char *first, FILE *to
 	unsigned line = diff_line(e, &file);
 
 	fprintf(to, "| %s | ", first);
-	put_code(to, e->text);
+	put_code(to, e->text, true);
 	fputs(" | ", to);
 	if (e->amount)
-		put_code(to, e->amount);
+		put_code(to, e->amount, true);
 	if (e->profile)
 		fprintf(to, "%sprofile `%s`", e->amount ? ", " : "", e->profile);
 	fputs(" | ", to);
 	if (line)
-		put_code(to, arena_printf(e->side->sources.arena, "%s:%u", file, line));
+		put_code(to, arena_printf(e->side->sources.arena, "%s:%u", file, line), true);
 	fputs(" |\n", to);
 }
 
@@ -165,9 +182,9 @@ void diff_markdown(const struct diff *d, const struct diff_names *names, FILE *t
 	const char *all = summary(d, names);
 
 	fputs("### Reach of ", to);
-	put_code(to, names->new);
+	put_code(to, names->new, false);
 	fputs(names->within ? " within " : " compared with ", to);
-	put_code(to, names->old);
+	put_code(to, names->old, false);
 	fputc('\n', to);
 	if (all)
 		fprintf(to, "\n**%c%s.**\n", all[0] - 'a' + 'A', all + 1);
@@ -230,7 +247,7 @@ bool diff_json(const struct diff *d, const struct diff_names *names, FILE *to)
 	for (size_t i = 0; i < d->held.n; i++)
 		json_array_append_new(held, entry_json(&d->held.item[i]));
 	json_object_set_new(o, "reachable_with_credential", held);
-	good = json_dumpf(o, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
+	good = json_dumpf(o, to, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 && fputc('\n', to) != EOF;
 	json_decref(o);
 	return good;
 }

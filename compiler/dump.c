@@ -15,6 +15,7 @@
 #include "compiler/disasm.h"
 #include "compiler/dump_hosts.h"
 #include "compiler/paths.h"
+#include "compiler/visible.h"
 
 /* A source line as the artefact records it; the text need not end with a NUL in a damaged one. */
 struct line {
@@ -28,25 +29,23 @@ struct lines {
 };
 
 /* Bytes from an artefact on their way to a terminal. */
-static void put_char(FILE *to, char c)
-{
-	fputc(((unsigned char)c < 0x20 && c != '\t') || c == 0x7f ? '?' : c, to);
-}
-
 static void put(FILE *to, const char *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		put_char(to, s[i]);
+	visible_put(s, n, to);
 }
 
 /* Of the artefact's texts only the profile has lines. */
 static void put_lines(FILE *to, const char *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (s[i] == '\n')
+	for (size_t at = 0; at < n;) {
+		const char *end = memchr(s + at, '\n', n - at);
+		size_t length = end ? (size_t)(end - (s + at)) : n - at;
+
+		put(to, s + at, length);
+		if (end)
 			fputc('\n', to);
-		else
-			put_char(to, s[i]);
+		at += length + 1;
+	}
 }
 
 static void put_hex(FILE *to, const uint8_t *bytes, size_t n)
@@ -420,9 +419,9 @@ int dump_file(const char *path, FILE *to)
 	void *data = a ? artefact_read(path, &size) : NULL;
 
 	if (!data) {
-		fprintf(stderr, "cavec: %s: %s\n", path, strerror(errno));
+		complain("cavec: %s: %s", path, strerror(errno));
 	} else if (!artefact_open(data, size, a, &error)) {
-		fprintf(stderr, "cavec: %s: error: %s [%s]\n", path, error.text, cave_code_name(CAVE_POLICY_INVALID));
+		complain("cavec: %s: error: %s [%s]", path, error.text, cave_code_name(CAVE_POLICY_INVALID));
 		status = EXIT_REFUSED;
 	} else {
 		lines = read_lines(a);

@@ -12,6 +12,7 @@
 #include "compiler/nested.h"
 #include "compiler/parse.h"
 #include "compiler/review.h"
+#include "compiler/visible.h"
 
 static const char help[] =
 	"usage: cavec explain [options] POLICY [QUESTION]\n"
@@ -53,8 +54,7 @@ struct explain_options {
 
 static int usage(const char *text, const char *what)
 {
-	fprintf(stderr, "cavec explain: %s%s\nTry: cavec explain --help\n", text, what);
-	return EXIT_TROUBLE;
+	return review_usage("explain", text, what);
 }
 
 struct reason *explain_add(struct explanation *x, enum verdict verdict, const char *what, const char *why)
@@ -84,8 +84,7 @@ const struct node *explain_parse(struct explanation *x, const char *query)
 
 static void put(FILE *to, const char *s)
 {
-	for (; *s; s++)
-		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, to);
+	visible_put(s, strlen(s), to);
 }
 
 static const char *verb_of(const struct diff_entry *e)
@@ -305,7 +304,7 @@ static int print_answers(const struct explanation *x, bool json)
 	if (!json)
 		explain_answers(x, stdout);
 	if (json) {
-		json_dumpf(all, stdout, JSON_INDENT(2));
+		json_dumpf(all, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 		putchar('\n');
 	}
 	json_decref(all);
@@ -327,6 +326,11 @@ bool explain_question(struct explanation *x, int n, char **word)
 		usage("a bare filter is about system calls only, not about ", word[0]);
 		return false;
 	}
+	for (int i = 0; i < n; i++)
+		if (!text_visible(word[i], strlen(word[i])) || strchr(word[i], '\n')) {
+			usage("a character of the question does not show: ", word[i]);
+			return false;
+		}
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		if (strcmp(kinds[i].name, word[0]) != 0)
 			continue;
@@ -370,18 +374,14 @@ static int explain(const struct explain_options *o, int n, char **word)
 
 int explain_main(int argc, char **argv)
 {
-	enum { OPT_PROFILE = 256, OPT_FORMAT, OPT_ROOT, OPT_CONFIG, OPT_CAPABILITIES };
+	enum { OPT_PROFILE = 256, OPT_FORMAT };
 	static const struct option options[] = {
 		{ "profile", required_argument, NULL, OPT_PROFILE },
 		{ "format", required_argument, NULL, OPT_FORMAT },
-		{ "root", required_argument, NULL, OPT_ROOT },
-		{ "config", required_argument, NULL, OPT_CONFIG },
-		{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		REVIEW_OPTIONS,
 	};
 	struct explain_options o = { .review = { .programs = true } };
-	int c;
+	int c, status;
 
 	/* What follows the policy is the question. */
 	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
@@ -394,20 +394,9 @@ int explain_main(int argc, char **argv)
 			if (!o.json && strcmp(optarg, "text") != 0)
 				return usage("--format takes text or json, not ", optarg);
 			break;
-		case OPT_ROOT:
-			o.review.root = optarg;
-			break;
-		case OPT_CONFIG:
-			o.review.config = optarg;
-			break;
-		case OPT_CAPABILITIES:
-			o.review.capabilities = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return EXIT_DONE;
 		default:
-			return usage("see above", "");
+			if (!review_option(&o.review, c, optarg, "explain", help, &status))
+				return status;
 		}
 	}
 	if (optind == argc)

@@ -9,6 +9,7 @@
 #include "compiler/egress_addr.h"
 #include "compiler/explain.h"
 #include "compiler/hosts.h"
+#include "compiler/visible.h"
 
 static const char by_resolver[] = "the run's own resolver, to which the egress programs lead every lookup: it answers "
 				  "\"refused by policy\", and nothing leaves the machine";
@@ -37,7 +38,7 @@ static bool parse_name(struct asked *q, const char *text)
 	struct compile *c = q->x->compile;
 
 	if (!host_is_name(text)) {
-		fprintf(stderr, "cavec explain: '%s' is no host name\n", text);
+		complain("cavec explain: '%s' is no host name", text);
 		return false;
 	}
 	if (!host_parse(&c->diags, &c->arena, text, (struct span){ 0 }, &q->name))

@@ -13,6 +13,7 @@
 #include "compiler/syscalls_condition.h"
 #include "compiler/syscalls_errno.h"
 #include "compiler/syscalls_regions.h"
+#include "compiler/visible.h"
 
 enum { ANSWERS_MAX = 8 };
 
@@ -108,7 +109,7 @@ static const char *as_condition(struct explanation *x, int n, char **word)
 		return text;
 	for (int i = 1; i < n; i++) {
 		if (i > SYS_ARGS || !args || !args[i - 1].names) {
-			fprintf(stderr, "cavec explain: %s has no %d arguments that can be told apart\n", word[0], n - 1);
+			complain("cavec explain: %s has no %d arguments that can be told apart", word[0], n - 1);
 			return NULL;
 		}
 		if (strcmp(word[i], "-") == 0) /* any value */
@@ -242,7 +243,7 @@ static void add_answers(struct explanation *x, const struct asking *a, const cha
 
 static bool unknown_call(const char *name)
 {
-	fprintf(stderr, "cavec explain: '%s' is no system call of the table (%s)\n", name, syscalls_version);
+	complain("cavec explain: '%s' is no system call of the table (%s)", name, syscalls_version);
 	return false;
 }
 

@@ -32,7 +32,7 @@ static const char help[] =
 
 static int trouble(const char *file, const char *text)
 {
-	fprintf(stderr, "cavec fmt: %s: %s\n", file, text);
+	complain("cavec fmt: %s: %s", file, text);
 	return EXIT_TROUBLE;
 }
 

@@ -113,9 +113,6 @@ void lint_report(const struct lint *l, size_t n, enum lint_format format, FILE *
 
 const char *lint_severity(enum severity s);
 
-/* Text of others: control bytes become question marks. */
-void lint_put(const char *s, size_t n, FILE *to);
-
 /* Where a finding stands; false if it has no place. */
 bool lint_place(const struct lint *l, struct span at, const char **file, unsigned *line, unsigned *column);
 

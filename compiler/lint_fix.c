@@ -4,6 +4,7 @@
 
 #include "compiler/diff.h"
 #include "compiler/lint.h"
+#include "compiler/visible.h"
 
 struct text {
 	const char *data;
@@ -74,9 +75,9 @@ static void say(const struct lint *l, const struct finding *f, FILE *to)
 	unsigned line = 1, column;
 
 	lint_place(l, f->at, &file, &line, &column);
-	lint_put(file, strlen(file), to);
+	visible_put(file, strlen(file), to);
 	fprintf(to, ":%u: CAVE%u: ", line, f->rule->id);
-	lint_put(f->fix.what, strlen(f->fix.what), to);
+	visible_put(f->fix.what, strlen(f->fix.what), to);
 	fputc('\n', to);
 }
 

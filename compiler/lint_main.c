@@ -10,6 +10,7 @@
 #include "compiler/lint.h"
 #include "compiler/output.h"
 #include "compiler/review.h"
+#include "compiler/visible.h"
 
 static const char help[] =
 	"usage: cavec lint [options] FILE…\n"
@@ -37,8 +38,7 @@ struct lint_options {
 
 static int usage(const char *text, const char *what)
 {
-	fprintf(stderr, "cavec lint: %s%s\nTry: cavec lint --help\n", text, what);
-	return EXIT_TROUBLE;
+	return review_usage("lint", text, what);
 }
 
 static bool by_name(const char *name, const char *const *names, size_t n, unsigned *out)
@@ -80,7 +80,7 @@ static int fix(const struct lint *l, const struct lint_options *o)
 	if (o->unsafe)
 		show_change(l, after);
 	if (!output_source(l->path, after->sources.file[1].text, after->sources.file[1].size)) {
-		fprintf(stderr, "cavec lint: %s: %s\n", l->path, strerror(errno));
+		complain("cavec lint: %s: %s", l->path, strerror(errno));
 		status = EXIT_TROUBLE;
 	}
 	compile_end(after);
@@ -127,22 +127,18 @@ static int lint_all(const struct lint_options *o, char **path, size_t n)
 
 int lint_main(int argc, char **argv)
 {
-	enum { OPT_FAIL_ON = 256, OPT_FORMAT, OPT_FIX, OPT_UNSAFE, OPT_ROOT, OPT_CONFIG, OPT_CAPABILITIES };
+	enum { OPT_FAIL_ON = 256, OPT_FORMAT, OPT_FIX, OPT_UNSAFE };
 	static const struct option options[] = {
 		{ "fail-on", required_argument, NULL, OPT_FAIL_ON },
 		{ "format", required_argument, NULL, OPT_FORMAT },
 		{ "fix", no_argument, NULL, OPT_FIX },
 		{ "unsafe-fix", no_argument, NULL, OPT_UNSAFE },
-		{ "root", required_argument, NULL, OPT_ROOT },
-		{ "config", required_argument, NULL, OPT_CONFIG },
-		{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		REVIEW_OPTIONS,
 	};
 	static const char *const levels[] = { "info", "warning", "error" };
 	static const char *const formats[] = { "text", "gcc", "json", "sarif", "github" };
 	struct lint_options o = { .fail_on = SEVERITY_ERROR };
-	int c;
+	int c, status;
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (c) {
@@ -160,20 +156,9 @@ int lint_main(int argc, char **argv)
 		case OPT_UNSAFE:
 			o.unsafe = true;
 			break;
-		case OPT_ROOT:
-			o.review.root = optarg;
-			break;
-		case OPT_CONFIG:
-			o.review.config = optarg;
-			break;
-		case OPT_CAPABILITIES:
-			o.review.capabilities = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return EXIT_DONE;
 		default:
-			return usage("see above", "");
+			if (!review_option(&o.review, c, optarg, "lint", help, &status))
+				return status;
 		}
 	}
 	if (optind == argc)

@@ -4,18 +4,13 @@
 #include <string.h>
 
 #include "compiler/lint.h"
+#include "compiler/visible.h"
 
 static const char *const severities[SEVERITIES] = { "info", "warning", "error" };
 
 const char *lint_severity(enum severity s)
 {
 	return severities[s];
-}
-
-void lint_put(const char *s, size_t n, FILE *to)
-{
-	for (size_t i = 0; i < n; i++)
-		fputc(((unsigned char)s[i] < 0x20 && s[i] != '\t') || s[i] == 0x7f ? '?' : s[i], to);
 }
 
 /* --- for people ---------------------------------------------------------------------------------- */
@@ -26,7 +21,7 @@ static void put_place(const struct lint *l, struct span at, FILE *to)
 	unsigned line = 1, column = 1;
 
 	lint_place(l, at, &file, &line, &column);
-	lint_put(file, strlen(file), to);
+	visible_put(file, strlen(file), to);
 	fprintf(to, ":%u:%u: ", line, column);
 }
 
@@ -42,8 +37,10 @@ static void put_line(const struct lint *l, struct span at, FILE *to)
 	source_position(f, at.begin, &line, &column);
 	text = f->text + at.begin - (column - 1);
 	text += strspn(text, " \t");
+	if (is_log_command(text, strcspn(text, "\r\n")))
+		return;
 	fputs("    ", to);
-	lint_put(text, strcspn(text, "\r\n"), to);
+	visible_put(text, strcspn(text, "\r\n"), to);
 	fputc('\n', to);
 }
 
@@ -54,17 +51,17 @@ static void put_text(const struct lint *l, const struct finding *f, FILE *to)
 
 	put_place(l, f->at, to);
 	fprintf(to, "%s: ", severities[f->severity]);
-	lint_put(f->text, strlen(f->text), to);
+	visible_put(f->text, strlen(f->text), to);
 	fprintf(to, " [CAVE%u]\n", f->rule->id);
 	put_line(l, f->at, to);
 	if (lint_place(l, f->other, &file, &line, &column)) {
 		fputs("    the other line is ", to);
-		lint_put(file, strlen(file), to);
+		visible_put(file, strlen(file), to);
 		fprintf(to, ":%u\n", line);
 	}
 	if (f->instead) {
 		fputs("    instead: ", to);
-		lint_put(f->instead, strlen(f->instead), to);
+		visible_put(f->instead, strlen(f->instead), to);
 		fputc('\n', to);
 	}
 }
@@ -73,14 +70,14 @@ static void put_gcc(const struct lint *l, const struct finding *f, FILE *to)
 {
 	put_place(l, f->at, to);
 	fprintf(to, "%s: ", f->severity == SEVERITY_INFO ? "note" : severities[f->severity]);
-	lint_put(f->text, strlen(f->text), to);
+	visible_put(f->text, strlen(f->text), to);
 	fprintf(to, " [CAVE%u]\n", f->rule->id);
 }
 
 /* A message of a workflow command: what would end it is spelled out. */
-static void put_escaped(FILE *to, const char *s, bool property)
+static void put_escaped(struct arena *a, FILE *to, const char *s, bool property)
 {
-	for (; *s; s++)
+	for (s = visible_text(a, s); *s; s++)
 		if (*s == '%')
 			fputs("%25", to);
 		else if (property && *s == ',')
@@ -88,7 +85,7 @@ static void put_escaped(FILE *to, const char *s, bool property)
 		else if (property && *s == ':')
 			fputs("%3A", to);
 		else
-			lint_put(s, 1, to);
+			fputc(*s, to);
 }
 
 static void put_github(const struct lint *l, const struct finding *f, FILE *to)
@@ -98,12 +95,12 @@ static void put_github(const struct lint *l, const struct finding *f, FILE *to)
 
 	lint_place(l, f->at, &file, &line, &column);
 	fprintf(to, "::%s file=", f->severity == SEVERITY_INFO ? "notice" : severities[f->severity]);
-	put_escaped(to, file, true);
+	put_escaped(l->arena, to, file, true);
 	fprintf(to, ",line=%u,col=%u,title=CAVE%u %s::", line, column, f->rule->id, f->rule->name);
-	put_escaped(to, f->text, false);
+	put_escaped(l->arena, to, f->text, false);
 	if (f->instead) {
 		fputs("; instead: ", to);
-		put_escaped(to, f->instead, false);
+		put_escaped(l->arena, to, f->instead, false);
 	}
 	fputc('\n', to);
 }
@@ -150,7 +147,7 @@ static void report_json(const struct lint *l, size_t n, FILE *to)
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < l[i].n; k++)
 			json_array_append_new(all, finding_json(&l[i], &l[i].item[k]));
-	json_dumpf(all, to, JSON_INDENT(2));
+	json_dumpf(all, to, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	fputc('\n', to);
 	json_decref(all);
 }
@@ -279,7 +276,7 @@ static void report_sarif(const struct lint *l, size_t n, FILE *to)
 	log = json_pack("{s:s, s:s, s:[{s:{s:o}, s:s, s:o}]}", "$schema", "https://json.schemastore.org/sarif-2.1.0.json",
 			"version", "2.1.0", "runs", "tool", "driver", driver, "columnKind", "unicodeCodePoints", "results",
 			results);
-	json_dumpf(log, to, JSON_INDENT(2));
+	json_dumpf(log, to, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	fputc('\n', to);
 	json_decref(log);
 }

@@ -394,14 +394,10 @@ static int serve(struct server *s)
 
 int lsp_main(int argc, char **argv)
 {
-	enum { OPT_STDIO = 256, OPT_ROOT, OPT_CONFIG, OPT_CAPABILITIES };
+	enum { OPT_STDIO = 256 };
 	static const struct option options[] = {
 		{ "stdio", no_argument, NULL, OPT_STDIO },
-		{ "root", required_argument, NULL, OPT_ROOT },
-		{ "config", required_argument, NULL, OPT_CONFIG },
-		{ "capabilities", required_argument, NULL, OPT_CAPABILITIES },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		REVIEW_OPTIONS,
 	};
 	struct server *s;
 	struct review_options rules = { .programs = true };
@@ -411,21 +407,9 @@ int lsp_main(int argc, char **argv)
 		switch (c) {
 		case OPT_STDIO:
 			break;
-		case OPT_ROOT:
-			rules.root = optarg;
-			break;
-		case OPT_CONFIG:
-			rules.config = optarg;
-			break;
-		case OPT_CAPABILITIES:
-			rules.capabilities = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return EXIT_DONE;
 		default:
-			fputs("Try: cavec lsp --help\n", stderr);
-			return EXIT_TROUBLE;
+			if (!review_option(&rules, c, optarg, "lsp", help, &status))
+				return status;
 		}
 	}
 	s = optind == argc ? calloc(1, sizeof *s) : NULL;

@@ -14,6 +14,7 @@
 #include "compiler/sets.h"
 #include "compiler/syscalls.h"
 #include "compiler/system_set.h"
+#include "compiler/visible.h"
 
 static const char help[] =
 	"usage: cavec FILE -o OUT [--root DIR] [--config DIR|FILE] [--capabilities FILE]\n"
@@ -80,7 +81,8 @@ static const char dump_help[] =
 
 static int usage(const char *text, const char *what)
 {
-	fprintf(stderr, "cavec: %s%s\nTry: cavec --help\n", text, what);
+	complain("cavec: %s%s", text, what);
+	fputs("Try: cavec --help\n", stderr);
 	return EXIT_TROUBLE;
 }
 

@@ -12,17 +12,48 @@
 #include "compiler/egress.h"
 #include "compiler/nested.h"
 #include "compiler/syscalls.h"
+#include "compiler/visible.h"
 
 static int trouble(const char *file, const char *text)
 {
-	fprintf(stderr, "cavec: %s: %s\n", file, text);
+	complain("cavec: %s: %s", file, text);
 	return EXIT_TROUBLE;
 }
 
 static int invalid(const char *path, const char *text)
 {
-	fprintf(stderr, "cavec: %s: error: %s [%s]\n", path, text, cave_code_name(CAVE_POLICY_INVALID));
+	complain("cavec: %s: error: %s [%s]", path, text, cave_code_name(CAVE_POLICY_INVALID));
 	return EXIT_REFUSED;
+}
+
+int review_usage(const char *command, const char *text, const char *what)
+{
+	complain("cavec %s: %s%s", command, text, what);
+	fprintf(stderr, "Try: cavec %s --help\n", command);
+	return EXIT_TROUBLE;
+}
+
+bool review_option(struct review_options *o, int option, const char *argument, const char *command, const char *help,
+		   int *status)
+{
+	switch (option) {
+	case REVIEW_ROOT:
+		o->root = argument;
+		return true;
+	case REVIEW_CONFIG:
+		o->config = argument;
+		return true;
+	case REVIEW_CAPABILITIES:
+		o->capabilities = argument;
+		return true;
+	case 'h':
+		fputs(help, stdout);
+		*status = EXIT_DONE;
+		return false;
+	default:
+		*status = review_usage(command, "see above", "");
+		return false;
+	}
 }
 
 /* --- artefacts ----------------------------------------------------------------------------------- */

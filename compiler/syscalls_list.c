@@ -5,6 +5,7 @@
 #include "compiler/syscalls.h"
 #include "compiler/syscalls_data.h"
 #include "compiler/syscalls_promises.h"
+#include "compiler/visible.h"
 
 static size_t members(const char *group)
 {
@@ -75,9 +76,7 @@ int syscalls_list(const char *group, FILE *to)
 		return 0;
 	}
 	near = did_you_mean(group, group_candidate, NULL);
-	fprintf(stderr, "cavec: '@%s' is no group of system calls", group);
-	if (near)
-		fprintf(stderr, "; did you mean '@%s'?", near);
-	fputc('\n', stderr);
+	complain("cavec: '@%s' is no group of system calls%s%s%s", group, near ? "; did you mean '@" : "", near ? near : "",
+		 near ? "'?" : "");
 	return 2;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compiler/visible.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 /* Ranges of code points (Unicode 15, general categories Cc, Cf, Zl, Zp of the planes that occur in text). */
@@ -75,4 +76,64 @@ void check_visible(struct diags *d, uint32_t file)
 			   "the character U+%04X does not show: what a reviewer reads would not be what is compiled", c);
 		at = memchr(at, '\n', (size_t)(end - at));
 	}
+}
+
+/* True if the next character, of *length bytes, can be shown. */
+static bool shows(const unsigned char *at, const unsigned char *end, unsigned *length)
+{
+	unsigned c = decode(at, end, length);
+
+	return c != '\n' && c != '\r' && c != 0xfffd && !is_hidden(c, false);
+}
+
+void visible_put(const char *s, size_t n, FILE *to)
+{
+	const unsigned char *at = (const unsigned char *)s, *end = at + n;
+	unsigned length;
+
+	for (; at < end; at += length)
+		if (shows(at, end, &length))
+			fwrite(at, 1, length, to);
+		else
+			fputc('?', to);
+}
+
+char *visible_text(struct arena *a, const char *s)
+{
+	const unsigned char *at = (const unsigned char *)s, *end = at + strlen(s);
+	char *out = arena_alloc(a, strlen(s) + 1);
+	size_t n = 0;
+	unsigned length;
+
+	for (; at < end; at += length) {
+		bool good = shows(at, end, &length);
+
+		memcpy(out + n, good ? (const char *)at : "?", good ? length : 1);
+		n += good ? length : 1;
+	}
+	out[n] = '\0';
+	return out;
+}
+
+bool is_log_command(const char *line, size_t n)
+{
+	while (n && (*line == ' ' || *line == '\t')) {
+		line++;
+		n--;
+	}
+	return n > 2 && ((memcmp(line, "::", 2) == 0 && memmem(line + 2, n - 2, "::", 2)) || memcmp(line, "##[", 3) == 0);
+}
+
+void complain(const char *format, ...)
+{
+	struct arena a = { NULL };
+	const char *text;
+	va_list ap;
+
+	va_start(ap, format);
+	text = arena_vprintf(&a, format, ap);
+	va_end(ap);
+	visible_put(text, strlen(text), stderr);
+	fputc('\n', stderr);
+	arena_free(&a);
 }

@@ -12,6 +12,19 @@
  */
 void check_visible(struct diags *d, uint32_t file);
 
+/*
+ * Text of others on its way to a terminal, a log or a comment: in place of such a character, of the end of a line, and
+ * of a byte that is no UTF-8 stands a question mark.
+ */
+void visible_put(const char *s, size_t n, FILE *to);
+char *visible_text(struct arena *a, const char *s);
+
+/* A line of this program's own on standard error, with what it quotes shown so. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* True if the log of a workflow would take the line for a command: `::name …::`, whatever blanks stand before it. */
+bool is_log_command(const char *line, size_t n);
+
 /* True if there is no such character in the `n` bytes at `text`: they can be shown. */
 bool text_visible(const char *text, size_t n);
 
