@@ -137,6 +137,7 @@ expect "no folder, no process" "$(folders) $(processes)" = '0 0'
 # Other work on the machine moves this as well: a leak of 4 KiB a run would show.
 expect "no memory of the kernel's for each run" $(($(slab) - slab_before)) -lt $((sequential * 4 + 30000))
 cp "$work/net1.bpf" "$work/net.bpf"
+cp "$work/plain.bpf" "$work/write.bpf"
 compile limits "$work/limits.bpf" <<'END'
 profile limits { limits { time 50ms; output 1KiB } }
 END

@@ -10,6 +10,12 @@ END
 compile limits "$work/limits.bpf" <<'END'
 profile limits { limits { time 50ms; output 1KiB } }
 END
+compile write "$work/write.bpf" <<'END'
+profile write { files { write workspace } }
+END
+compile children "$work/children.bpf" <<'END'
+profile children { childProcess { max-processes 8; execute "/bin/sh" } }
+END
 compile net "$work/net.bpf" <<'END'
 profile net { network { allow tcp 192.0.2.1 port 443 } }
 END

@@ -2,7 +2,8 @@
 /*
  * hostthreads FOLDER PROBE ROUNDS: a host with many threads that start tools from the same prepared starts, each in its
  * own way, while others open, prepare and free.  FOLDER holds plain.bpf (no grants), limits.bpf (time 50ms, output
- * 1KiB) and, if this host bounds a network, net.bpf.  For ThreadSanitizer, and to see that nothing grows.
+ * 1KiB), write.bpf (writes the workspace), children.bpf (other processes) and, if this host bounds a network, net.bpf.
+ * For ThreadSanitizer, and to see that nothing grows.
  */
 #include <cave.h>
 #include <dirent.h>
@@ -17,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STARTERS = 4, PREPARED = 3 };
+enum { STARTERS = 4, LIMITS = 1, NET = 4, PREPARED = 5 };
 
 /* A sanitizer has a thread and mappings of its own, which come with what is done. */
 #ifdef __SANITIZE_THREAD__
@@ -29,7 +30,7 @@ enum { SANITIZED = 0 };
 static const char *folder, *probe;
 static int rounds;
 static struct cave_policy *policy[PREPARED];
-static struct cave_prepared *prepared[PREPARED]; /* plain, limits, net; the last may be missing */
+static struct cave_prepared *prepared[PREPARED]; /* the last may be missing */
 static atomic_int started, wrong, traced;
 
 static void check(bool holds, const char *name)
@@ -122,7 +123,7 @@ static void start(unsigned turn)
 {
 	static char *const quick[] = { "probe", "exit", "0", NULL }, *const slow[] = { "probe", "wait", "5000", NULL };
 	static char *const refusing[] = { "probe", "fork", NULL };
-	unsigned way = turn % WAYS, which = way == SLEEPER ? 1 : way == TRACED ? 0 : turn / WAYS % PREPARED;
+	unsigned way = turn % WAYS, which = way == SLEEPER ? LIMITS : way == TRACED ? 0 : turn / WAYS % PREPARED;
 	struct cave_spawn s = { .size = sizeof s, .standard = { -1, -1, -1 },
 				.flags = turn / 7 % 2 ? CAVE_SPAWN_FROM_CALLER : 0,
 				.trace = way == TRACED ? &trace : NULL };
@@ -130,7 +131,7 @@ static void start(unsigned turn)
 	struct cave_tool *tool;
 
 	/* Its limit of time is for who sleeps: others may be slow for reasons of the machine's. */
-	if (!prepared[which] || (which == 1 && way != SLEEPER && way != KILL))
+	if (!prepared[which] || (which == LIMITS && way != SLEEPER && way != KILL))
 		which = 0;
 	s.argv = way == WAIT || way == POLL ? quick : way == TRACED ? refusing : slow;
 	if (cave_spawn(prepared[which], &s, &tool, &error)) {
@@ -167,7 +168,7 @@ static void *prepares(void *unused)
 			fault("cave_policy_open", &error);
 			continue;
 		}
-		if (!prepare(policy[i % 2 && policy[2] && prepared[2] ? 2 : 0], &mine, &error)) {
+		if (!prepare(policy[i % 2 && prepared[NET] ? NET : 0], &mine, &error)) {
 			fault("cave_prepare", &error);
 		} else {
 			if (cave_spawn(mine, &s, &tool, &error))
@@ -195,12 +196,12 @@ static void run_all(void)
 		pthread_join(thread[i], NULL);
 }
 
-/* One round first: what the first start makes and later ones keep is no growth. */
+/* Every way with every policy first: what first starts make and later ones keep is no growth. */
 static void measure(void)
 {
 	int all = rounds, fds, maps, threads;
 
-	rounds = WAYS * PREPARED;
+	rounds = 2 * WAYS * PREPARED;
 	run_all();
 	rounds = all;
 	fds = entries("/proc/self/fd");
@@ -215,7 +216,8 @@ static void measure(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const names[PREPARED] = { "plain.bpf", "limits.bpf", "net.bpf" };
+	static const char *const names[PREPARED] = { "plain.bpf", "limits.bpf", "write.bpf", "children.bpf",
+						    "net.bpf" };
 	struct cave_error error;
 	int threads = entries("/proc/self/task");
 
@@ -225,7 +227,7 @@ int main(int argc, char **argv)
 	probe = argv[2];
 	for (int i = 0; i < PREPARED; i++)
 		if (!open_policy(names[i], &policy[i], &error) || !prepare(policy[i], &prepared[i], &error)) {
-			if (i < PREPARED - 1)
+			if (i != NET)
 				fault(names[i], &error);
 			prepared[i] = NULL;
 		}
