@@ -286,9 +286,9 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-bool loader_list_next(const struct loader *l, uint32_t file, size_t *at, struct span *out, const char **text)
+bool list_next(const struct sources *sources, uint32_t file, size_t *at, struct span *out, const char **text)
 {
-	const struct source_file *f = &l->diags->sources->file[file];
+	const struct source_file *f = &sources->file[file];
 
 	while (*at < f->size) {
 		size_t begin = *at, end = begin, stop;
@@ -305,7 +305,7 @@ bool loader_list_next(const struct loader *l, uint32_t file, size_t *at, struct 
 		if (begin == end)
 			continue;
 		*out = (struct span){ file, (uint32_t)begin, (uint32_t)end };
-		*text = arena_strndup(l->diags->sources->arena, f->text + begin, end - begin);
+		*text = arena_strndup(sources->arena, f->text + begin, end - begin);
 		return true;
 	}
 	return false;

@@ -43,9 +43,9 @@ uint32_t loader_include(struct loader *l, uint32_t from, struct span at, const c
 uint32_t loader_list(struct loader *l, uint32_t from, struct span at, const char *text);
 
 /*
- * The entries of a list in turn, one a line, without blanks around them and without comments, which begin with
- * `#`.  *at is 0 before the first; false after the last.
+ * The entries of a list, or of a set of hosts, in turn, one a line, without blanks around them and without comments,
+ * which begin with `#`.  *at is 0 before the first; false after the last.
  */
-bool loader_list_next(const struct loader *l, uint32_t file, size_t *at, struct span *out, const char **text);
+bool list_next(const struct sources *sources, uint32_t file, size_t *at, struct span *out, const char **text);
 
 #endif

@@ -101,7 +101,7 @@ static void add_list(struct resolver *r, struct draft *w, bool except, const str
 	if (!file)
 		return;
 	w->failed = failed;
-	while (loader_list_next(r->loader, file, &at, &span, &text))
+	while (list_next(r->diags->sources, file, &at, &span, &text))
 		add_entry(r, w, except, text, span);
 	if (!w->failed && w->rule.nto + w->rule.nexcept == before) {
 		diag_error(r->diags, CAVE_VALUE, n->at, "this list is empty: it names no destination");
@@ -127,7 +127,7 @@ static void add_set(struct resolver *r, struct draft *w, bool except, const stru
 		return;
 	}
 	file = sources_add(r->diags->sources, set->shown, set->text, (size_t)(set->end - set->text), n->at, true);
-	while (loader_list_next(r->loader, file, &at, &span, &text))
+	while (list_next(r->diags->sources, file, &at, &span, &text))
 		add_entry(r, w, except, text, span);
 }
 

@@ -222,6 +222,8 @@ result("a closed document has no diagnostics", server.diagnostics(uri, 14) == []
 found = server.open("untitled:Untitled-1", 'include "part.cave"\nprofile p { network { allow tcp 10.0.0.1/8 port 1 } }')
 result("a document that is no file is compiled", "cave_profile_value" in codes(found), found)
 result("and includes nothing", len(found) >= 2, found)
+found = server.open("untitled:Untitled-2", 'profile p { network { allow tcp <pypi> port 443 }; limts { } }')
+result("but has the built-in sets of hosts", codes(found) == ["cave_profile_unknown_name"], found)
 
 # --- hostile texts and messages: an answer, or an orderly end
 server.ask("shutdown")
