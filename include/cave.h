@@ -23,7 +23,8 @@
  * or reaps every child by waitpid(-1), loses its status (cave_wait() then says so).
  *
  * Children of a process, its user and group ids and its cgroup are seen as they are when cave_prepare() is called; a
- * host that changes them, or that forks, prepares anew.
+ * host that changes them prepares anew, and so does the child of a fork(2): what was prepared and started before is the
+ * parent's, starts nothing in the child, and is not freed there.
  */
 #ifndef CAVE_H
 #define CAVE_H

@@ -24,6 +24,7 @@ struct cave_prepared {
 	memory_idle idle; /* of tools */
 	_Atomic int spare; /* a ruleset for the next start, made while the last tool runs; -1: there is none */
 	struct names_prepared *names; /* of one that grants by host name, else NULL */
+	pid_t pid; /* of the process that it belongs to: one that fork(2) made has none of its threads */
 	bool fresh; /* the plan has been checked and not made: each tool makes its own */
 	bool has_threads;
 	struct spawner spawner;

@@ -124,6 +124,7 @@ enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_option
 	plan_init(&p.prepared->plan, &p.prepared->memory, policy);
 	kept_init(&p.prepared->kept);
 	p.prepared->spare = -1;
+	p.prepared->pid = getpid();
 	records_init(&p.prepared->records);
 	ok = api_guard(&p.prepared->memory, prepare, &p, &r);
 	if (ok && (spawner_init(&p.prepared->spawner) || guard_init(&p.prepared->guard)))
@@ -138,7 +139,8 @@ enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_option
 
 void cave_prepared_free(struct cave_prepared *prepared)
 {
-	if (!prepared)
+	/* After a fork what would be ended and removed is the parent's. */
+	if (!prepared || prepared->pid != getpid())
 		return;
 	if (prepared->has_threads) {
 		spawner_end(&prepared->spawner);

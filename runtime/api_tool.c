@@ -141,6 +141,8 @@ static bool prepare(void *of, struct refusal *r)
 	struct cave_tool *t = s->tool;
 	const struct plan *plan;
 
+	if (t->prepared->pid != getpid())
+		return refuse(r, CAVE_FAILED, "it was prepared by another process, which has forked since: prepare anew");
 	return api_take(&t->spawn, sizeof t->spawn, s->spawn, "struct cave_spawn", r) && find_plan(t, &plan, r) &&
 	       run_make(&t->memory, plan, &t->spawn, &t->pump, t->internal, &t->run, r) && find_ruleset(t, plan, r) &&
 	       find_trace(t, r) && find_groups(t, r);
@@ -387,7 +389,8 @@ enum cave_code cave_tool_free(struct cave_tool *tool, struct cave_error *error)
 	struct refusal r, other;
 	bool ok;
 
-	if (!tool)
+	/* One that was there before a fork is the parent's. */
+	if (!tool || tool->prepared->pid != getpid())
 		return CAVE_OK;
 	end(tool);
 	guard_remove(&tool->prepared->guard, &tool->guarded);

@@ -371,6 +371,41 @@ static struct cave_tool *waiting(struct cave_prepared *prepared, unsigned flags)
 }
 
 /* The library passes on output that is limited; whoever reads it to the end has not asked for the tool's end yet. */
+/* The child of a fork has no part in what its parent has prepared and started. */
+static void test_fork(void)
+{
+	struct cave_options o = options();
+	struct cave_policy *p = policy("plain.bpf");
+	struct cave_prepared *prepared = prepare(p, &o);
+	struct cave_spawn s = spawning(WORDS("wait", "5000"));
+	struct cave_tool *tool, *other;
+	bool ended = true;
+	int status = 0;
+	pid_t child;
+
+	ask(prepared, WORDS("exit", "0"), 0, (char[8]){ "" }, 8);
+	if (cave_spawn(prepared, &s, &tool, &error)) {
+		check(false, "a tool before a fork");
+		return;
+	}
+	child = fork();
+	if (!child) {
+		alarm(20);
+		if (cave_spawn(prepared, &s, &other, &error) != CAVE_FAILED || !strstr(error.text, "forked"))
+			_exit(1);
+		cave_tool_free(tool, NULL);
+		cave_prepared_free(prepared);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	check(child > 0 && !status, "a forked child is told that it starts nothing");
+	check(!cave_wait(tool, 0, &ended, NULL, &error) && !ended, "and ends nothing");
+	cave_tool_free(tool, NULL);
+	check(says(prepared, WORDS("ids"), "uid"), "the parent goes on");
+	cave_prepared_free(prepared);
+	cave_policy_free(p);
+}
+
 static void test_output(void)
 {
 	struct cave_options o = options();
@@ -741,6 +776,7 @@ int main(int argc, char **argv)
 	test_environment();
 	test_descriptors();
 	test_output();
+	test_fork();
 	test_apart();
 	test_thread_that_ends();
 	test_many();
