@@ -5,6 +5,7 @@
  * ranges.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "compiler/egress_registry.h"
 #include "compiler/egress_set.h"
@@ -172,14 +173,114 @@ static struct span place_of_reach(const struct net_rule *r)
 	return r->at;
 }
 
-static void report_unbounded(struct diags *d, struct arena *a, const struct policy *p,
-			     struct net_reach whole, const struct addr_ranges *v4,
-			     const struct addr_ranges *v6)
+/* An unbounded reach, and what each rule has to do with it. */
+struct excess {
+	struct arena *a;
+	const struct policy *p;
+	struct net_reach whole;
+	const struct addr_ranges *v4, *v6; /* all that is reached */
+	struct net_reach *part; /* by rule */
+	bool *without; /* by rule: the rest is bounded without those */
+	size_t nwithout;
+	struct net_reach rest;
+};
+
+static bool is_bounded(const struct policy *p, struct net_reach r)
 {
-	struct net_reach *part = ARENA_ARRAY(a, p->nnet_rules + 1, struct net_reach);
-	size_t largest = p->nnet_rules;
+	return r.v4 <= p->bound.v4 && r.v6 <= p->bound.v6;
+}
+
+/* The rules but for those to be left out. */
+static struct net_reach measure_rest(const struct excess *x)
+{
+	struct addr_ranges all[NET_FAMILIES] = { { 0 } };
+
+	for (size_t i = 0; i < x->p->nnet_rules; i++)
+		for (int family = 0; family < NET_FAMILIES && x->p->net_rule[i].allow && !x->without[i]; family++) {
+			struct addr_ranges r = reached_by_rule(x->a, &x->p->net_rule[i], (enum net_family)family,
+							       family == NET_V4 ? x->v4 : x->v6);
+
+			for (size_t k = 0; k < r.n; k++)
+				ranges_add(x->a, &all[family], r.range[k].lo, r.range[k].hi);
+		}
+	for (int family = 0; family < NET_FAMILIES; family++)
+		ranges_normalise(&all[family]);
+	return measure(x->a, &all[NET_V4], &all[NET_V6]);
+}
+
+/* The rule that reaches most of those that are not left out; their number if none contributes. */
+static size_t largest_rule(const struct excess *x)
+{
+	size_t largest = x->p->nnet_rules;
+
+	for (size_t i = 0; i < x->p->nnet_rules; i++)
+		if (!x->without[i] && contributes(x->p, x->whole, x->part[i]) &&
+		    (largest == x->p->nnet_rules ||
+		     weight(x->p, x->whole, x->part[i]) > weight(x->p, x->whole, x->part[largest])))
+			largest = i;
+	return largest;
+}
+
+enum { MAX_LEFT_OUT = 32 }; /* nobody reads more, and each takes a measurement */
+
+/* The largest rules, one after the other, until the rest is bounded. */
+static void find_excess(struct excess *x)
+{
+	size_t i;
+
+	while (x->nwithout < MAX_LEFT_OUT && (i = largest_rule(x)) < x->p->nnet_rules) {
+		x->without[i] = true;
+		x->nwithout++;
+		x->rest = measure_rest(x);
+		if (is_bounded(x->p, x->rest))
+			return;
+	}
+	memset(x->without, 0, x->p->nnet_rules * sizeof *x->without);
+	x->nwithout = 0;
+}
+
+/* What of it one line is, and whether leaving it out would do. */
+static const char *line_text(struct excess *x, size_t i)
+{
+	const char *reach = reach_text(x->a, x->part[i]), *rest;
+
+	if (!x->without[i])
+		return arena_printf(x->a, "this line reaches %s", reach);
+	rest = x->rest.v4 || x->rest.v6 ? reach_text(x->a, x->rest) : "nothing public";
+	if (x->nwithout == 1)
+		return arena_printf(x->a, "this line reaches %s; bounded without it: %s", reach, rest);
+	return arena_printf(x->a, "this line reaches %s; bounded without the %zu lines marked so: %s", reach, x->nwithout,
+			    rest);
+}
+
+/* How many ports of a protocol are reached at all. */
+static uint64_t count_ports(struct arena *a, const struct net_set *set, int proto)
+{
+	bool *reached = ARENA_ARRAY(a, UINT16_MAX + 1, bool);
+	uint64_t n = 0;
+
+	for (int family = 0; family < NET_FAMILIES; family++)
+		for (size_t i = 0; i < set->cell[proto][family].n; i++) {
+			const struct net_portset *p = &set->portset[set->cell[proto][family].interval[i].ports];
+
+			for (size_t k = 0; k < p->n; k++)
+				for (uint32_t port = p->range[k].lo; port <= p->range[k].hi; port++) {
+					n += !reached[port];
+					reached[port] = true;
+				}
+		}
+	return n;
+}
+
+static void report_unbounded(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
+			     struct net_reach whole, const struct addr_ranges *v4, const struct addr_ranges *v6)
+{
+	struct excess x = { .a = a, .p = p, .whole = whole, .v4 = v4, .v6 = v6 };
+	size_t largest;
 	struct diag *e;
 
+	x.part = ARENA_ARRAY(a, p->nnet_rules + 1, struct net_reach);
+	x.without = ARENA_ARRAY(a, p->nnet_rules + 1, bool);
 	for (size_t i = 0; i < p->nnet_rules; i++) {
 		struct addr_ranges r4, r6;
 
@@ -187,22 +288,21 @@ static void report_unbounded(struct diags *d, struct arena *a, const struct poli
 			continue;
 		r4 = reached_by_rule(a, &p->net_rule[i], NET_V4, v4);
 		r6 = reached_by_rule(a, &p->net_rule[i], NET_V6, v6);
-		part[i] = measure(a, &r4, &r6);
-		if (contributes(p, whole, part[i]) &&
-		    (largest == p->nnet_rules ||
-		     weight(p, whole, part[i]) > weight(p, whole, part[largest])))
-			largest = i;
+		x.part[i] = measure(a, &r4, &r6);
 	}
+	largest = largest_rule(&x);
 	e = diag_error(d, CAVE_EGRESS_UNBOUNDED,
 		       largest < p->nnet_rules ? place_of_reach(&p->net_rule[largest]) : p->at,
 		       "the grants together reach %s, which is unbounded", reach_text(a, whole));
 	diag_note(d, e, (struct span){ 0 },
 		  "at most %s IPv4 addresses and %s IPv6 /48 networks are bounded",
 		  addr_count(p->bound.v4).s, addr_count(p->bound.v6).s);
+	diag_note(d, e, (struct span){ 0 }, "ports that are reached: %s of tcp, %s of udp",
+		  addr_count(count_ports(a, set, NET_TCP)).s, addr_count(count_ports(a, set, NET_UDP)).s);
+	find_excess(&x);
 	for (size_t i = 0; i < p->nnet_rules; i++)
-		if (i != largest && contributes(p, whole, part[i]))
-			diag_note(d, e, p->net_rule[i].at, "this line reaches %s",
-				  reach_text(a, part[i]));
+		if (contributes(p, whole, x.part[i]))
+			diag_note(d, e, p->net_rule[i].at, "%s", line_text(&x, i));
 }
 
 static bool check_bounded(struct diags *d, struct arena *a, const struct policy *p,
@@ -211,9 +311,9 @@ static bool check_bounded(struct diags *d, struct arena *a, const struct policy 
 	struct addr_ranges v4 = reached_by_any(a, set, NET_V4), v6 = reached_by_any(a, set, NET_V6);
 
 	*whole = measure(a, &v4, &v6);
-	if (whole->v4 <= p->bound.v4 && whole->v6 <= p->bound.v6)
+	if (is_bounded(p, *whole))
 		return true;
-	report_unbounded(d, a, p, *whole, &v4, &v6);
+	report_unbounded(d, a, p, set, *whole, &v4, &v6);
 	return false;
 }
 
