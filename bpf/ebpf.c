@@ -542,6 +542,7 @@ static inline enum quick run_quick(struct machine *m, const struct bpf_insn *i)
 	const uint8_t dst = i->dst_reg, src = i->src_reg;
 	const uint32_t left = (uint32_t)m->value[dst], imm = (uint32_t)i->imm;
 	const bool number = m->kind[dst] == NUMBER;
+	const uint64_t wide = (uint64_t)(int64_t)i->imm;
 
 	switch (i->code) {
 	case BPF_JMP32 | BPF_JEQ | BPF_K:
@@ -572,6 +573,32 @@ static inline enum quick run_quick(struct machine *m, const struct bpf_insn *i)
 			return SLOW;
 		m->value[dst] = m->value[src];
 		m->kind[dst] = m->kind[src];
+		return NEXT;
+	case BPF_ALU64 | BPF_ADD | BPF_X:
+	case BPF_ALU64 | BPF_SUB | BPF_X:
+		if (!number || m->kind[src] != NUMBER)
+			return SLOW;
+		m->value[dst] += BPF_OP(i->code) == BPF_ADD ? m->value[src] : -m->value[src];
+		return NEXT;
+	case BPF_ALU64 | BPF_ADD | BPF_K:
+		if (!number)
+			return SLOW;
+		m->value[dst] += wide;
+		return NEXT;
+	case BPF_ALU64 | BPF_MUL | BPF_K:
+		if (!number)
+			return SLOW;
+		m->value[dst] *= wide;
+		return NEXT;
+	case BPF_ALU64 | BPF_RSH | BPF_K:
+		if (!number)
+			return SLOW;
+		m->value[dst] >>= wide;
+		return NEXT;
+	case BPF_ALU64 | BPF_LSH | BPF_K:
+		if (!number)
+			return SLOW;
+		m->value[dst] <<= wide;
 		return NEXT;
 	default:
 		return SLOW;

@@ -290,7 +290,7 @@ static void follow_shape(struct sets *s, const struct shape *shape)
 	const struct prover *v = s->v;
 	struct walk w;
 
-	walk_begin(&w, &v->hook[shape->hook]);
+	walk_begin(&w, v->a, &v->hook[shape->hook]);
 	walk_free(&w, WALK_ADDRESS, shape->family == NET_V4 ? 32 : 128);
 	walk_free(&w, WALK_PORT, 16);
 	w.map = v->map;

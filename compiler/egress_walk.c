@@ -689,13 +689,12 @@ enum walk_end walk_program(const struct walk *w)
 	struct state s = { .peels = 0 };
 	enum walk_end end;
 
-	k.decided = find_decided(w->program, &k.arena);
-	k.counts = ARENA_ARRAY(&k.arena, w->program->n + 1, uint8_t);
-	k.known = find_known(w, &k.arena);
+	k.decided = find_decided(w->program, w->arena);
+	k.counts = ARENA_ARRAY(w->arena, w->program->n + 1, uint8_t);
+	k.known = find_known(w, w->arena);
 	s.reg[BPF_REG_1].kind = CONTEXT;
 	s.reg[BPF_REG_10].kind = STACK;
 	end = start(&k, &s, 0);
-	arena_free(&k.arena);
 	return end;
 }
 
@@ -741,15 +740,14 @@ enum walk_end walk_judgement(const struct walk *w, const struct judgement *j, st
 		return WALK_LOST;
 	set_operands(&s, j);
 	end = start(&k, &s, j->at);
-	arena_free(&k.arena);
 	if (end == WALK_DONE)
 		*out = (struct walk_known){ j, k.written, k.exits };
 	return end;
 }
 
-void walk_begin(struct walk *w, const struct hook_program *program)
+void walk_begin(struct walk *w, struct arena *a, const struct hook_program *program)
 {
-	*w = (struct walk){ .program = program };
+	*w = (struct walk){ .arena = a, .program = program };
 }
 
 void walk_free(struct walk *w, enum walk_variable variable, unsigned bits)

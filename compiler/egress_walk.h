@@ -94,6 +94,7 @@ struct walk_known {
 };
 
 struct walk {
+	struct arena *arena; /* for what is needed on the way; it stays there */
 	const struct hook_program *program;
 	const struct ebpf_map *map;
 	size_t nmaps;
@@ -119,7 +120,7 @@ enum walk_end {
 };
 
 /* All inputs have one value, 0, and all bytes are unknown until they are laid. */
-void walk_begin(struct walk *w, const struct hook_program *program);
+void walk_begin(struct walk *w, struct arena *a, const struct hook_program *program);
 enum walk_end walk_program(const struct walk *w);
 
 /*

@@ -25,7 +25,7 @@ struct memory *walk_own(struct walker *k, struct state *s)
 	if (own)
 		k->unused = own->next;
 	else
-		own = ARENA_ARRAY(&k->arena, 1, struct memory);
+		own = ARENA_ARRAY(k->w->arena, 1, struct memory);
 	*own = *s->memory;
 	s->memory = own;
 	s->shared = false;

@@ -42,7 +42,6 @@ struct state {
 
 struct walker {
 	const struct walk *w;
-	struct arena arena; /* the memories */
 	struct memory *unused;
 	struct walk_region now; /* of the path that is followed */
 	const uint8_t *decided; /* by instruction: the answer of all that goes on from there, or UNDECIDED */

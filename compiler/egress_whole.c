@@ -231,7 +231,7 @@ bool whole_agrees(struct whole *w, const struct walk_answer *a)
  * Ends of regions are run: of the first ones of a hook all, of many some.  That each operand's ends are run is seen to
  * elsewhere (prove_destinations()).
  */
-enum { FIRST_RUN = 128, RUN_ONE_IN = 32 };
+enum { FIRST_RUN = 32, RUN_ONE_IN = 32 };
 
 /* All of the region, as it has been followed; and one of its two ends, as it is run. */
 static bool check_answer(void *closure, const struct walk_answer *a)
@@ -311,7 +311,7 @@ static bool show_judgement(struct whole *w, const struct hook_program *program, 
 	/* What nothing is known of would be taken for known. */
 	if (j->family == NET_V6 && w->sweeps.peer[NET_V6].vague)
 		return false;
-	walk_begin(&walk, program);
+	walk_begin(&walk, w->v->a, program);
 	walk_free(&walk, WALK_ADDRESS, j->family == NET_V4 ? 32 : 128);
 	walk_free(&walk, WALK_PORT, 16);
 	walk.map = w->v->map;
@@ -328,7 +328,7 @@ struct twins {
 	uint32_t *met; /* by instruction of `a`: 1 + that of `b` */
 	struct { size_t a, b; } *todo;
 	size_t n, cap;
-	struct arena arena;
+	struct arena *arena;
 };
 
 /* Both end in the same way, or both go on. */
@@ -347,7 +347,7 @@ static bool meet(struct twins *t, size_t a, size_t b)
 	if (t->met[a])
 		return t->met[a] == b + 1;
 	t->met[a] = (uint32_t)b + 1;
-	ARENA_PUSH(&t->arena, t->todo, t->n, t->cap)->a = a;
+	ARENA_PUSH(t->arena, t->todo, t->n, t->cap)->a = a;
 	t->todo[t->n - 1].b = b;
 	return true;
 }
@@ -375,14 +375,16 @@ static bool go_on(struct twins *t, size_t a, size_t b)
 }
 
 /* Whether the two judgements are the same instructions: what holds of the one holds of the other. */
-static bool are_twins(const struct whole_known *known, const struct hook_program *program, const struct judgement *j)
+static bool are_twins(struct arena *arena, const struct whole_known *known, const struct hook_program *program,
+		      const struct judgement *j)
 {
-	struct twins t = { .a = known->program, .b = program, .ja = known->known.judgement, .jb = j };
+	struct twins t = { .arena = arena, .a = known->program, .b = program, .ja = known->known.judgement,
+			   .jb = j };
 	bool same;
 
 	if (t.ja->what != j->what || t.ja->proto != j->proto || t.ja->family != j->family)
 		return false;
-	t.met = ARENA_ARRAY(&t.arena, t.a->n + 1, uint32_t);
+	t.met = ARENA_ARRAY(t.arena, t.a->n + 1, uint32_t);
 	same = meet(&t, t.ja->at, j->at);
 	while (same && t.n) {
 		const size_t a = t.todo[t.n - 1].a, b = t.todo[t.n - 1].b;
@@ -390,7 +392,6 @@ static bool are_twins(const struct whole_known *known, const struct hook_program
 		t.n--;
 		same = go_on(&t, a, b);
 	}
-	arena_free(&t.arena);
 	return same;
 }
 
@@ -403,7 +404,7 @@ size_t whole_judgements(struct whole *w, const struct hook_program *program, str
 		bool known = false;
 
 		for (size_t k = 0; k < before && !known; k++) {
-			known = are_twins(&all->item[k], program, &program->judgement[i]);
+			known = are_twins(w->v->a, &all->item[k], program, &program->judgement[i]);
 			if (known) {
 				this.known.clobbers = all->item[k].known.clobbers;
 				this.known.exits = all->item[k].known.exits;

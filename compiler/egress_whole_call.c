@@ -86,7 +86,7 @@ bool whole_call(struct whole *w, enum cave_hook hook)
 
 	w->spec = hook == CAVE_HOOK_BIND4 || hook == CAVE_HOOK_BIND6 ? spec_bind : spec_peer;
 	w->form = w->spec == spec_bind ? "as a local address" : NULL;
-	walk_begin(&walk, &w->v->hook[hook]);
+	walk_begin(&walk, w->v->a, &w->v->hook[hook]);
 	walk_free(&walk, WALK_ADDRESS, six ? 128 : 32);
 	walk_free(&walk, WALK_PORT, 16);
 	walk_free(&walk, WALK_PROTOCOL, 32);
@@ -119,7 +119,7 @@ bool whole_socket(struct whole *w)
 
 	w->spec = spec_socket;
 	w->form = "as a new socket";
-	walk_begin(&walk, &w->v->hook[CAVE_HOOK_SOCK_CREATE]);
+	walk_begin(&walk, w->v->a, &w->v->hook[CAVE_HOOK_SOCK_CREATE]);
 	walk_free(&walk, WALK_FAMILY, 32);
 	walk_free(&walk, WALK_TYPE, 32);
 	walk_free(&walk, WALK_PROTOCOL, 32);

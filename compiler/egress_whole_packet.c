@@ -262,7 +262,7 @@ static bool follow_versions(struct whole *w, enum cave_hook hook, bool six, unsi
 		w->spec = leaves ? spec_leaving6 : spec_arriving6;
 	else
 		w->spec = leaves ? spec_leaving4 : spec_arriving4;
-	walk_begin(&walk, &w->v->hook[hook]);
+	walk_begin(&walk, w->v->a, &w->v->hook[hook]);
 	free_inputs(&walk, six);
 	walk.inputs.lo[WALK_VERSION] = lo;
 	walk.inputs.hi[WALK_VERSION] = hi;

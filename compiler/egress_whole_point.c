@@ -13,15 +13,16 @@ static uint8_t filler(size_t at)
 	return (uint8_t)(0xa5 ^ 37 * at);
 }
 
-static uint8_t byte_at(const struct walk_region *r, const struct walk_byte *b, size_t at)
+static inline uint8_t byte_at(const struct walk_region *r, const struct walk_byte *b, size_t at)
 {
-	const walk_number n = r->lo[b->variable == WALK_UNKNOWN ? WALK_CONSTANT : b->variable];
+	walk_number n;
 
+	if (b->variable == WALK_UNKNOWN)
+		return filler(at);
+	n = r->lo[b->variable];
 	switch (b->variable) {
 	case WALK_CONSTANT:
 		return b->value;
-	case WALK_UNKNOWN:
-		return filler(at);
 	case WALK_FLAGS:
 		return (uint8_t)((filler(at) & ~WALK_FLAGS_MASK) | (n & 1) << 1 | (n >> 1 & 1) << 4);
 	default:
