@@ -53,6 +53,7 @@ enum judgement_kind {
 	 * the port in R7.
 	 */
 	JUDGED_SOME_ADDRESS,
+	JUDGED_KINDS,
 };
 
 /* JUDGED_SOME_ADDRESS: yes and no are about the port too, the others about the address alone. */

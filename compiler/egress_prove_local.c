@@ -300,9 +300,39 @@ static void ask_endpoint(struct prover *v, int proto, struct point at, uint16_t 
 	ask_dual(v, at, port, want);
 }
 
+/* The same in brief: bind, a connection that comes in, what it and its answer send. */
+static void ask_briefly(struct prover *v, int proto, struct point at, uint16_t port)
+{
+	const bool want = reference_listens(v->p, proto, at, port);
+	const struct question q = { CAVE_HOOK_INGRESS, proto_number(proto), at, port, "as a peer's destination" };
+	struct segment s = { "as a socket's own address", stranger(at.family), STRANGER_PORT, at, port, at.family,
+			     stranger(at.family).addr, ACK, 0 };
+	struct wire w = make_packet(at.family, proto_number(proto), stranger(at.family).addr, STRANGER_PORT);
+	struct __sk_buff ctx = { .family = AF_INET6 };
+
+	ask_bind(v, proto, at, port);
+	put_destination(&w, at.addr, port);
+	if (proto == NET_UDP) {
+		ask_guest_arrives(v, &q, &w, stranger(at.family), STRANGER_PORT, want);
+		return;
+	}
+	w.byte[(at.family == NET_V4 ? 20 : 40) + 13] = SYN;
+	ask_packet(v, &q, &ctx, &w, want && !reference_denies(&v->ref, proto, stranger(at.family), STRANGER_PORT));
+	ask_own_end(v, &s, want || stranger_allowed(v, at.family, NET_TCP));
+	s.peer = (struct point){ .family = at.family };
+	s.peer_port = 0;
+	s.flags = SYN | ACK;
+	ask_own_end(v, &s, want);
+}
+
+/* So many pairs of an address and a port are all asked, each in every way; of more, one in so many in every way. */
+enum { ALL_PAIRS = 4096, FULLY_ONE_IN = 64 };
+
 /* The headers of packets of connections that came in are judged like all others. */
 static void prove_accepted(struct prover *v)
 {
+	size_t turn = 0;
+
 	for (size_t i = 0; i < v->p->nlistens; i++)
 		for (size_t k = 0; v->p->listen[i].proto[NET_TCP] && k < v->p->listen[i].nto; k++) {
 			const struct net_operand *o = &v->p->listen[i].to[k];
@@ -321,8 +351,87 @@ static void prove_accepted(struct prover *v)
 				  v->p->listen[i].port[0].lo);
 			p.w = make_packet(o->family, IPPROTO_TCP, o->lo, v->p->listen[i].port[0].lo);
 			put_destination(&p.w, p.q.at.addr, p.q.port);
-			prove_packet(v, p);
+			if (turn++ % (v->many_listens ? FULLY_ONE_IN : 1) == 0)
+				prove_packet(v, p);
 		}
+}
+
+/* Whether the operand holds the address, the one before it or the one after. */
+static bool is_near(const struct net_operand *o, struct point at)
+{
+	const struct net_addr before = { o->lo.hi - (o->lo.lo == 0), o->lo.lo - 1 };
+	const struct net_addr after = { o->hi.hi + (o->hi.lo == UINT64_MAX), o->hi.lo + 1 };
+
+	if (o->family != at.family)
+		return false;
+	return (net_addr_cmp(o->lo, at.addr) <= 0 && net_addr_cmp(at.addr, o->hi) <= 0) ||
+	       !net_addr_cmp(before, at.addr) || !net_addr_cmp(after, at.addr);
+}
+
+/* The ports of the listens near an address, the ends, and one of all. */
+static void near_listens(struct prover *v, struct ports *out, struct point at, const struct ports *all, size_t turn)
+{
+	out->n = 0;
+	for (size_t i = 0; i < v->p->nlistens; i++)
+		for (size_t k = 0; k < v->p->listen[i].nto; k++)
+			if (is_near(&v->p->listen[i].to[k], at)) {
+				add_rule_ports(v, out, &v->p->listen[i]);
+				break;
+			}
+	add_port(v, out, 0);
+	add_port(v, out, 65535);
+	add_port(v, out, all->item[turn % all->n]);
+	finish_ports(out);
+}
+
+/* Many listens: an address meets the ports of those near it.  For all the others the judgements have been followed. */
+static void ask_many(struct prover *v, const struct points *at, const struct ports *all)
+{
+	struct ports ports = { 0 };
+	size_t turn = 0;
+
+	for (size_t i = 0; i < at->n && !v->failed; i++) {
+		if (i && !by_point(&at->item[i], &at->item[i - 1]))
+			continue;
+		near_listens(v, &ports, at->item[i], all, i);
+		for (size_t k = 0; k < ports.n && !v->failed; k++)
+			for (int proto = 0; proto < NET_PROTOS; proto++)
+				if (turn++ % FULLY_ONE_IN)
+					ask_briefly(v, proto, at->item[i], ports.item[k]);
+				else
+					ask_endpoint(v, proto, at->item[i], ports.item[k]);
+	}
+}
+
+static void ask_all(struct prover *v, const struct points *at, const struct ports *ports)
+{
+	for (size_t i = 0; i < at->n; i++) {
+		if (i && !by_point(&at->item[i], &at->item[i - 1]))
+			continue;
+		for (size_t k = 0; k < ports->n && !v->failed; k++)
+			for (int proto = 0; proto < NET_PROTOS; proto++)
+				ask_endpoint(v, proto, at->item[i], ports->item[k]);
+	}
+}
+
+/* Whether every program that judges endpoints says where: what is reviewed does not. */
+static bool tells_own(const struct prover *v)
+{
+	static const enum cave_hook judging[] = { CAVE_HOOK_BIND4, CAVE_HOOK_BIND6, CAVE_HOOK_INGRESS, CAVE_HOOK_EGRESS };
+	bool tcp = false;
+
+	for (size_t i = 0; i < v->p->nlistens; i++)
+		tcp |= v->p->listen[i].proto[NET_TCP];
+	for (size_t i = 0; i < sizeof judging / sizeof *judging; i++) {
+		const struct hook_program *h = &v->hook[judging[i]];
+		size_t own = 0;
+
+		for (size_t k = 0; k < h->njudgements; k++)
+			own += h->judgement[k].what == JUDGED_OWN;
+		if (!own && (tcp || judging[i] != CAVE_HOOK_EGRESS))
+			return false;
+	}
+	return true;
 }
 
 void prove_local(struct prover *v)
@@ -334,13 +443,11 @@ void prove_local(struct prover *v)
 		return;
 	for (int family = 0; family < NET_FAMILIES; family++)
 		v->listened[family] = first_local(v->p, (enum net_family)family);
-	prove_accepted(v);
 	list_local(v, &at, &ports);
-	for (size_t i = 0; i < at.n; i++) {
-		if (i && !by_point(&at.item[i], &at.item[i - 1]))
-			continue;
-		for (size_t k = 0; k < ports.n && !v->failed; k++)
-			for (int proto = 0; proto < NET_PROTOS; proto++)
-				ask_endpoint(v, proto, at.item[i], ports.item[k]);
-	}
+	v->many_listens = at.n * ports.n > ALL_PAIRS && tells_own(v) && prove_own(v);
+	prove_accepted(v);
+	if (v->many_listens)
+		ask_many(v, &at, &ports);
+	else
+		ask_all(v, &at, &ports);
 }

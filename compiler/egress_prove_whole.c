@@ -111,7 +111,7 @@ void prove_whole(struct prover *v)
 		struct walk_known *known;
 		size_t first;
 
-		w.nknown = whole_judgements(&w, program, &judged);
+		w.nknown = whole_judgements(&w, program, JUDGED_KINDS, &judged);
 		first = judged.n - w.nknown;
 		known = ARENA_ARRAY(v->a, w.nknown + 1, struct walk_known);
 		for (size_t i = 0; i < w.nknown; i++)
@@ -119,4 +119,19 @@ void prove_whole(struct prover *v)
 		w.known = known;
 		v->whole[hook] = follow_hook(&w, (enum cave_hook)hook);
 	}
+}
+
+bool prove_own(struct prover *v)
+{
+	struct whole w = { .v = v };
+	struct judged judged = { NULL, 0, 0 };
+	size_t wanted = 0;
+
+	sweeps_init(&w.sweeps, v, false);
+	for (int hook = 0; hook < CAVE_HOOK_NAMES; hook++) {
+		for (size_t i = 0; i < v->hook[hook].njudgements; i++)
+			wanted += v->hook[hook].judgement[i].what == JUDGED_OWN;
+		whole_judgements(&w, &v->hook[hook], JUDGED_OWN, &judged);
+	}
+	return judged.n == wanted;
 }

@@ -73,6 +73,7 @@ struct prover {
 	bool guests; /* there is a listen for datagrams */
 	bool many; /* operands: an address is asked about in some of the hooks only, and fewer of them */
 	bool brief; /* all inputs have been followed: the same */
+	bool many_listens; /* the same of endpoints that are listened at */
 	unsigned turn;
 	const struct names_model *names; /* what the maps of a policy that grants by host name hold; NULL: it does not */
 	bool whole[CAVE_HOOK_COUNT]; /* the program has been followed for all its inputs: nothing is left to be asked */
@@ -167,6 +168,8 @@ void prove_destinations(struct prover *v);
 bool allows_v6(const struct policy *p);
 /* Follows programs for all their inputs, as far as that goes: v->whole says which. */
 void prove_whole(struct prover *v);
+/* Whether what judges endpoints of one's own, in every hook, is right for all addresses and ports. */
+bool prove_own(struct prover *v);
 /* Needs the samples: every program for all addresses and ports. */
 void prove_sets(struct prover *v);
 /* Whether the program counts a refusal from an instruction on, with the context in R6 alone. */

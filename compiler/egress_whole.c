@@ -395,7 +395,8 @@ static bool are_twins(struct arena *arena, const struct whole_known *known, cons
 	return same;
 }
 
-size_t whole_judgements(struct whole *w, const struct hook_program *program, struct judged *all)
+size_t whole_judgements(struct whole *w, const struct hook_program *program, enum judgement_kind kind,
+			struct judged *all)
 {
 	const size_t before = all->n;
 
@@ -403,6 +404,8 @@ size_t whole_judgements(struct whole *w, const struct hook_program *program, str
 		struct whole_known this = { { &program->judgement[i], 0, 0 }, program };
 		bool known = false;
 
+		if (kind != JUDGED_KINDS && program->judgement[i].what != kind)
+			continue;
 		for (size_t k = 0; k < before && !known; k++) {
 			known = are_twins(w->v->a, &all->item[k], program, &program->judgement[i]);
 			if (known) {

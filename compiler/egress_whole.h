@@ -89,7 +89,8 @@ struct judged {
 	size_t n, cap;
 };
 
-/* Adds those of a program; returns how many, the last ones of the list. */
-size_t whole_judgements(struct whole *w, const struct hook_program *program, struct judged *all);
+/* Adds those of a program, of one kind or (JUDGED_KINDS) all; returns how many, the last ones of the list. */
+size_t whole_judgements(struct whole *w, const struct hook_program *program, enum judgement_kind kind,
+			struct judged *all);
 
 #endif

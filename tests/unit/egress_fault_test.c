@@ -475,6 +475,8 @@ int main(void)
 		"listen tcp 0.0.0.0,2001:db8:1::5 port 443\nallow tcp 10.1.2.3 port 443\ndeny tcp 10.1.0.0/24 port 53,99\n"
 		"deny all 2001:db8:1::/64\ndeny tcp 192.0.2.7\n",
 		"listen udp 10.1.2.3,::1 port 8080\nallow udp 10.1.2.7 port 443\n",
+		"listen tcp 10.1.2.3,2001:db8:1::5 port 10,14,18,22,26,30,34,38,42,46,53,60,64,68,72,76,80,84,88,92,99,443\n"
+		"allow udp 192.0.2.7 port 123\nallow tcp 10.1.0.9 port 443\n",
 		"resolver\nallow udp 10.1.0.0/16 port 57\ndeny udp 10.1.2.0/24\n",
 		"resolver\nallow tcp 10.1.0.9 port 443\ndeny udp 10.1.2.0/24\ndeny tcp 2001:db8:2::9 port 50-60\n",
 	};
