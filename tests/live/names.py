@@ -444,28 +444,34 @@ def reported(lab):
 
 def interfaces(lab):
     """A question that is to leave by an interface of the tool's choice: the kernel would send it on to the router there."""
-    sh(f"ip -n {HERE} route add default via {NEAR4} dev near")
+    sh(f"ip -n {HERE} route add default via {NEAR4} dev near; ip -n {HERE} -6 route add default via {NEAR6} dev near")
     capture = subprocess.Popen(["nsenter", f"--net=/run/netns/{NEAR}", "/usr/bin/python3", "-c", WIRE],
                                stdout=subprocess.PIPE, text=True)
     capture.stdout.readline()
     got = lab.steps(["ask", NEAR4, "web.test", 1, 53, f"interface {index('near')}"],
-                    ["ask", NEAR4, "web.test", 1, 53, "interface 1"], ["ask", NEAR4, "web.test"])
+                    ["ask", NEAR4, "web.test", 1, 53, "interface 1"], ["ask", NEAR4, "web.test"],
+                    ["ask", NEAR6, "web.test", 1, 53, f"interface {index('near')}"],
+                    ["ask", NEAR6, "web.test", 1, 53, "interface 1"])
     settle()
     capture.terminate()
     stray = capture.communicate()[0]
     check(got[2] == [0, [NEAR4], None], "a control: without one", str(got))
-    check(got[:2] == ["EPERM", [0, [NEAR4], None]], "by another device than loopback it is refused", str(got))
-    check("127." not in stray, "nothing that is for loopback is on the wire", f"{got} {stray}")
+    check(got[:2] == got[3:] == ["EPERM", [0, [NEAR4], None]], "by another device than loopback it is refused", str(got))
+    check("127." not in stray and "::1 " not in stray.replace(":a::1 ", ""), "nothing that is for loopback is on the wire",
+          f"{got} {stray}")
     check("192.0.2.1 " in stray, "a control: the resolver's own question is", stray)
 
 
 WIRE = """
 import ipaddress, socket
-s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0x0008)
+s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0x0300)
 print("ready", flush=True)
 while True:
     p = s.recv(2048)
-    print(ipaddress.ip_address(p[12:16]), ipaddress.ip_address(p[16:20]), p[9], flush=True)
+    if p[0] >> 4 == 4:
+        print(ipaddress.ip_address(p[12:16]), ipaddress.ip_address(p[16:20]), p[9], flush=True)
+    elif p[0] >> 4 == 6:
+        print(ipaddress.ip_address(p[8:24]), ipaddress.ip_address(p[24:40]), p[6], flush=True)
 """
 
 

@@ -89,8 +89,10 @@ def ask(server, name, kind=1, port=53, way="sendto"):
         elif way == "sendmsg":
             s.sendmsg([message[:20], message[20:]], [], 0, (server, port))
         elif way.startswith("interface "):
-            info = struct.pack("i4s4s", int(way[10:]), bytes(4), bytes(4))
-            s.sendmsg([message], [(socket.IPPROTO_IP, 8, info)], 0, (server, port))  # IP_PKTINFO
+            kind = (socket.IPPROTO_IP, 8, struct.pack("i8s", int(way[10:]), bytes(8)))  # IP_PKTINFO
+            if family == socket.AF_INET6:
+                kind = (socket.IPPROTO_IPV6, socket.IPV6_PKTINFO, struct.pack("16si", bytes(16), int(way[10:])))
+            s.sendmsg([message], [kind], 0, (server, port))
         else:
             s.sendto(message, (server, port))
         reply, who = s.recvfrom(4096)
@@ -211,8 +213,8 @@ def wait():
 
 
 def main():
-    verbs = {f.__name__: f for f in (lookup, connect, hold, echo, ask, several, datagram, forge, reaim, corked, dissolved, crowd, load,
-                                     sockets, meddle, sleep, wait)}
+    verbs = {f.__name__: f for f in (lookup, connect, hold, echo, ask, several, datagram, forge, reaim, corked, dissolved,
+                                     crowd, load, sockets, meddle, sleep, wait)}
     out = []
     for verb, *arguments in json.loads(sys.argv[1]):
         try:
