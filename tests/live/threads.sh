@@ -35,5 +35,8 @@ host() {
 host root "$work/plainly" "$work" "$work/cave-probe" 60
 host "an ordinary user" setpriv --reuid 65534 --regid 65534 --clear-groups "$work/plainly" "$work" "$work/cave-probe" 60
 # Its shadow memory has a place of its own, which an address space that is laid out at random may take.
-host "under ThreadSanitizer" setarch -R "$work/hostthreads" "$work" "$work/cave-probe" 20
+fixed=
+if setarch -R true 2>/dev/null; then fixed='setarch -R'; fi # a container may not let it be changed
+# shellcheck disable=SC2086
+host "under ThreadSanitizer" $fixed "$work/hostthreads" "$work" "$work/cave-probe" 20
 expect "no race" "$(grep -c 'WARNING: ThreadSanitizer' "$work/err")" = 0
