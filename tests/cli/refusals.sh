@@ -588,9 +588,9 @@ profile p {
 END
 
 # --- what an unbounded profile is told ----------------------------------------------------------------------
-# notes: what stands behind "note: ", but for the bounds themselves.
+# notes: what stands behind "note: ", but for the bounds themselves, with the line it is about.
 notes() {
-	sed -n 's/^ *\([^ ]*p.cave:\([0-9]*\):[0-9]*: \)\{0,1\}note: /\2 /p' "$work/err" | sed '1d; s/^ //' | tr '\n' ';'
+	sed -n 's/^ *\([^ ]*p.cave:\([0-9]*\):[0-9]*: \)\{0,1\}note: /\2 /p' "$work/err" | sed '1d; s/^ //'
 }
 refused "one line too much" "2:3:$unbounded" <<'END'
 profile p { network {
@@ -599,9 +599,9 @@ profile p { network {
   allow udp 10.0.0.0/8 port any
 } }
 END
-expect "it is told which" "$(notes)" = "ports that are reached: 2 of tcp, 65,535 of udp;$(
-	:)2 this line reaches 1,048,320 public IPv4 addresses; bounded without it: 524,288 public IPv4 addresses;$(
-	:)3 this line reaches 524,288 public IPv4 addresses;"
+expect "it is told which" "$(notes)" = "ports that are reached: 2 of tcp, 65,535 of udp
+2 this line reaches 1,048,320 public IPv4 addresses; bounded without it: 524,288 public IPv4 addresses
+3 this line reaches 524,288 public IPv4 addresses"
 refused "two lines too much" "3:3:$unbounded" <<'END'
 profile p { network {
   allow tcp 20.0.0.0/11 port 443
@@ -609,9 +609,10 @@ profile p { network {
   allow tcp 30.0.0.0/22 port 443
 } }
 END
-expect "it is told both" "$(notes)" = "ports that are reached: 1 of tcp, 1 of udp;$(
-	:)2 this line reaches 2,097,152 public IPv4 addresses; bounded without the 2 lines marked so: 1,024 public IPv4 addresses;$(
-	:)3 this line reaches 269,484,032 public IPv6 /48 networks; bounded without the 2 lines marked so: 1,024 public IPv4 $(
-	:)addresses;4 this line reaches 1,024 public IPv4 addresses;"
+without='bounded without the 2 lines marked so: 1,024 public IPv4 addresses'
+expect "it is told both" "$(notes)" = "ports that are reached: 1 of tcp, 1 of udp
+2 this line reaches 2,097,152 public IPv4 addresses; $without
+3 this line reaches 269,484,032 public IPv6 /48 networks; $without
+4 this line reaches 1,024 public IPv4 addresses"
 sed '2,3d' "$work/p.cave" >"$work/bounded.cave"
 expect_status "and without both it compiles" 0 "$cavec" "$work/bounded.cave" -o "$work/x.bpf"
