@@ -252,13 +252,26 @@ static uint32_t cost_of_list(const struct planner *p, const struct piece *piece,
 	return cost_of(&sub, 0, n - 1);
 }
 
+/* What every plan for a list costs at least: one test, that all values come by, if it has more than one run. */
+static uint32_t least_cost(const struct piece *piece, size_t n)
+{
+	uint32_t cost = COST_INSTRUCTION;
+
+	for (size_t i = 0; i < n; i++)
+		cost += piece[i].weight;
+	return n > 1 ? cost : 0;
+}
+
 static void propose_part(const struct planner *p, size_t i, size_t j, uint32_t mask)
 {
 	struct piece with[PART_PIECES], without[PART_PIECES];
 	size_t a = part(&p->piece[i], j - i + 1, mask, true, with);
 	size_t b = part(&p->piece[i], j - i + 1, mask, false, without);
-	uint32_t cost = test_cost(p, i, j) + cost_of_list(p, with, a) + cost_of_list(p, without, b);
+	uint32_t cost = test_cost(p, i, j);
 
+	if (cost + least_cost(with, a) + least_cost(without, b) >= cost_of(p, i, j))
+		return;
+	cost += cost_of_list(p, with, a) + cost_of_list(p, without, b);
 	propose(p, i, j, cost, (struct plan){ mask, 0, PART });
 }
 
