@@ -36,10 +36,9 @@ struct names_judge {
 struct names_verdict {
 	uint32_t classes; /* bit i for class i of the policy's record; 0: the address is not where the rules say */
 	uint64_t expiry;
-	/* To make room, a name has lost an address whose record was over.  Until when other names have it, by class: */
-	bool taken;
+	bool taken; /* to make room a name has lost an address whose record was over: */
 	uint32_t address[4];
-	uint64_t until[CAVE_HOST_CLASSES];
+	uint64_t until[CAVE_HOST_CLASSES]; /* when other names lose it, by class */
 };
 
 /* True if it is a name as a policy spells names: in lower case, of letters, digits, dashes, underscores and dots. */

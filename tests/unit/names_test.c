@@ -277,7 +277,8 @@ static void test_churn(void)
 	begin();
 	for (uint32_t i = 0; i < 64; i++)
 		all = all && !say_number("api.test", 0x08000000, i, NOW + (i == 5 ? 0 : i + 1) * 1000u);
-	check(all && !say_number("x.wild.test", 0x08000000, 5, NOW + 30ull * SECOND), "sixty-four, and one that another has too");
+	check(all && !say_number("x.wild.test", 0x08000000, 5, NOW + 30ull * SECOND),
+	      "sixty-four, and one that another has too");
 	check(!names_judge(&judge, "api.test", &a, later, &v) && v.taken && v.address[3] == 0x08000005 &&
 	      v.until[0] == NOW + 110ull * SECOND, "the oldest is lost, and stays the other's");
 	a.word[3]++;
