@@ -66,14 +66,10 @@ static void put_v4(struct buffer *b, uint32_t a)
 /* In the shortest spelling, or in full where that is not taken for an address. */
 static void put_v6(struct buffer *b, struct net_addr a)
 {
+	struct addr_text shown = addr_show(NET_V6, a);
 	char text[INET6_ADDRSTRLEN];
-	unsigned char raw[16];
 
-	for (unsigned i = 0; i < 8; i++) {
-		raw[i] = (unsigned char)(a.hi >> (56 - 8 * i));
-		raw[8 + i] = (unsigned char)(a.lo >> (56 - 8 * i));
-	}
-	inet_ntop(AF_INET6, raw, text, sizeof text);
+	memcpy(text, shown.s, sizeof text);
 	if (egress_reads_as_port(text))
 		snprintf(text, sizeof text, "%x:%x:%x:%x:%x:%x:%x:%x", GROUP(a.hi, 3), GROUP(a.hi, 2),
 			 GROUP(a.hi, 1), GROUP(a.hi, 0), GROUP(a.lo, 3), GROUP(a.lo, 2), GROUP(a.lo, 1),

@@ -50,19 +50,50 @@ struct addr_range addr_prefix(enum net_family family, struct net_addr a, unsigne
 	};
 }
 
+/* The longest run of zero groups, of two at least, the first of those that are equally long; its length. */
+static unsigned zeros_of(const unsigned group[8], unsigned *begin)
+{
+	unsigned best = 1;
+
+	for (unsigned i = 0, n = 0; i < 8; i++) {
+		n = group[i] ? 0 : n + 1;
+		if (n > best) {
+			best = n;
+			*begin = i + 1 - n;
+		}
+	}
+	return best > 1 ? best : 0;
+}
+
+/* RFC 5952, by hand: inet_ntop() of one C library writes ::10.0.0.1 where that of another writes ::a00:1. */
+static void show_v6(struct addr_text *t, struct net_addr a)
+{
+	unsigned group[8], begin = 8, n;
+	size_t used = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		group[i] = (unsigned)((i < 4 ? a.hi : a.lo) >> (48 - 16 * (i % 4))) & 0xffff;
+	n = zeros_of(group, &begin);
+	t->s[0] = '\0';
+	for (unsigned i = 0; i < 8; i++) {
+		const char *before = i == begin + n || i == 0 ? "" : ":";
+
+		if (n && i == begin)
+			used += (size_t)snprintf(t->s + used, INET6_ADDRSTRLEN - used, "::");
+		if (i < begin || i >= begin + n)
+			used += (size_t)snprintf(t->s + used, INET6_ADDRSTRLEN - used, "%s%x", before, group[i]);
+	}
+}
+
 struct addr_text addr_show(enum net_family family, struct net_addr a)
 {
 	struct addr_text t;
-	unsigned char b[16];
 
-	for (int i = 0; i < 8; i++) {
-		b[i] = (unsigned char)(a.hi >> (56 - 8 * i));
-		b[8 + i] = (unsigned char)(a.lo >> (56 - 8 * i));
-	}
-	if (family == NET_V4)
-		inet_ntop(AF_INET, b + 12, t.s, INET6_ADDRSTRLEN);
+	if (family == NET_V6)
+		show_v6(&t, a);
 	else
-		inet_ntop(AF_INET6, b, t.s, INET6_ADDRSTRLEN);
+		snprintf(t.s, sizeof t.s, "%u.%u.%u.%u", (unsigned)(a.lo >> 24) & 0xff, (unsigned)(a.lo >> 16) & 0xff,
+			 (unsigned)(a.lo >> 8) & 0xff, (unsigned)a.lo & 0xff);
 	return t;
 }
 

@@ -65,12 +65,12 @@ judged() {
 for file in "$name" commands.cave bytes.cave; do
 	shown=$(printf '%s' "$file" | tr -cd 'a-z.')
 	for form in text gcc github json sarif; do
-		judged "lint $form of $shown" $form "$cavec" lint --fail-on info --format $form "$file"
+		judged "lint $form of $shown" "$form" "$cavec" lint --fail-on info --format "$form" "$file"
 	done
 	for form in text markdown json; do
-		judged "diff $form of $shown" $form "$cavec" diff --format $form plain.cave "$file"
-		judged "diff $form from $shown" $form "$cavec" diff --format $form "$file" plain.cave
-		judged "within $form $shown" $form "$cavec" diff --within plain.cave --format $form "$file"
+		judged "diff $form of $shown" "$form" "$cavec" diff --format "$form" plain.cave "$file"
+		judged "diff $form from $shown" "$form" "$cavec" diff --format "$form" "$file" plain.cave
+		judged "within $form $shown" "$form" "$cavec" diff --within plain.cave --format "$form" "$file"
 	done
 	judged "explain $shown" text "$cavec" explain "$file"
 	judged "explain a question of $shown" text "$cavec" explain "$file" read /opt/x

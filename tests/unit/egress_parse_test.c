@@ -222,6 +222,40 @@ static void test_ports(void)
 	}
 }
 
+/* One spelling, whatever the C library writes. */
+static void test_shown(void)
+{
+	static const struct {
+		uint64_t hi, lo;
+		const char *text;
+	} rows[] = {
+		{ 0, 0, "::" },
+		{ 0, 1, "::1" },
+		{ 0, 0x0a000003, "::a00:3" },
+		{ 0x0001000000000000, 0, "1::" },
+		{ 0x20010db800000001, 0x0000000000000001, "2001:db8:0:1::1" },
+		{ 0x0001000000000002, 0x0003000000000004, "1::2:3:0:0:4" },
+		{ 0x0001000000020003, 0x0004000500060007, "1:0:2:3:4:5:6:7" },
+		{ 0x0001000200030004, 0x0005000600000000, "1:2:3:4:5:6::" },
+		{ 0x0000000200030004, 0x0005000600070008, "0:2:3:4:5:6:7:8" },
+		{ UINT64_MAX, UINT64_MAX, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff" },
+		{ 0x0064ff9b00000000, 0x0a000003, "64:ff9b::a00:3" },
+		{ 0x0001000000000002, 0x0000000000000003, "1:0:0:2::3" },
+	};
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct addr_text t = addr_show(NET_V6, (struct net_addr){ rows[i].hi, rows[i].lo });
+
+		if (strcmp(t.s, rows[i].text) != 0) {
+			fprintf(stderr, "%s is shown as %s\n", rows[i].text, t.s);
+			wrong++;
+		}
+	}
+	check(!wrong && strcmp(addr_show(NET_V4, (struct net_addr){ 0, 0xc0000207 }).s, "192.0.2.7") == 0,
+	      "addresses are shown in one spelling");
+}
+
 int main(void)
 {
 	test_good();
@@ -229,5 +263,6 @@ int main(void)
 	test_too_long();
 	test_mapped_remark();
 	test_ports();
+	test_shown();
 	return unit_done();
 }
