@@ -46,7 +46,8 @@ bool names_plain(const char *name);
 
 /*
  * Judges that a name has an address.  0, with *out set; or an errno: EINVAL if no sound resolver says so, ENOSPC if the
- * name, or the run, has as many as it may, of which no record is over.  names_judge_end() gives back the memory that this takes.
+ * name, or the run, has as many as it may, of which no record is over.  names_judge_end() gives back the memory that
+ * this takes.
  */
 int names_judge(struct names_judge *j, const char *name, const struct cave_resolve_address *a, uint64_t now,
 		struct names_verdict *out);
