@@ -10,7 +10,7 @@ struct section {
 	struct buffer rows, words, names;
 	const char *last; /* the file whose name was written last */
 	uint16_t nnames;
-	size_t n;
+	size_t n, nports; /* rows and ranges of ports, those that were left out as well */
 };
 _Static_assert(CAVE_RULES_MAX <= UINT16_MAX, "each row may have a name of its own");
 
@@ -31,37 +31,37 @@ static void put_address(struct section *s, bool six, struct net_addr a)
 	buffer_add(&s->words, six ? word : word + 3, (six ? 4 : 1) * sizeof *word);
 }
 
-/* The rows of a range share its words. */
-static void put_range(struct section *s, struct cave_rule *row, bool six, struct net_addr lo, struct net_addr hi)
+static void put_ports(struct section *s, const struct net_rule *r)
 {
-	row->of = (uint8_t)((row->of & CAVE_RULE_PROTOCOLS) | (six ? CAVE_RULE_SIX : 0));
-	row->to = (uint32_t)(s->words.n / sizeof(uint32_t));
-	if (s->n >= CAVE_RULES_MAX)
+	uint32_t all = CAVE_RULE_PORTS(0, UINT16_MAX);
+
+	for (size_t i = 0; i < r->nports; i++) {
+		uint32_t range = CAVE_RULE_PORTS(r->port[i].lo, r->port[i].hi);
+
+		buffer_add(&s->words, &range, sizeof range);
+	}
+	if (!r->nports)
+		buffer_add(&s->words, &all, sizeof all);
+}
+
+static void put_range(struct section *s, struct cave_rule row, const struct net_rule *r, bool six, struct net_addr lo,
+		      struct net_addr hi)
+{
+	const size_t ports = r->nports ? r->nports : 1;
+
+	s->n++;
+	s->nports += ports;
+	if (s->n > CAVE_RULES_MAX || s->nports > CAVE_RULES_MAX)
 		return;
+	row.of |= six ? CAVE_RULE_SIX : 0;
+	row.ports = (uint16_t)ports;
+	row.line = s->sources->line[r->line].number;
+	row.file = name_of(s, s->sources->line[r->line].file);
+	row.to = (uint32_t)(s->words.n / sizeof(uint32_t));
+	buffer_add(&s->rows, &row, sizeof row);
 	put_address(s, six, lo);
 	put_address(s, six, hi);
-}
-
-static void put_row(struct section *s, struct cave_rule row, line_id line)
-{
-	if (s->n++ >= CAVE_RULES_MAX)
-		return;
-	row.line = s->sources->line[line].number;
-	row.file = name_of(s, s->sources->line[line].file);
-	buffer_add(&s->rows, &row, sizeof row);
-}
-
-static void put_ports(struct section *s, struct cave_rule row, const struct net_rule *r)
-{
-	for (size_t i = 0; i < r->nports; i++) {
-		row.port_lo = r->port[i].lo;
-		row.port_hi = r->port[i].hi;
-		put_row(s, row, r->line);
-	}
-	if (!r->nports) {
-		row.port_hi = UINT16_MAX;
-		put_row(s, row, r->line);
-	}
+	put_ports(s, r);
 }
 
 /* A denial without a protocol, or without an address, is of all. */
@@ -72,14 +72,10 @@ static void put_rule(struct section *s, enum cave_rule_verb verb, const struct n
 	for (int proto = 0; proto < NET_PROTOS; proto++)
 		if (r->proto[proto] || (!r->proto[NET_TCP] && !r->proto[NET_UDP]))
 			row.of |= proto == NET_TCP ? CAVE_RULE_TCP : CAVE_RULE_UDP;
-	for (size_t i = 0; i < r->nto; i++) {
-		put_range(s, &row, r->to[i].family == NET_V6, r->to[i].lo, r->to[i].hi);
-		put_ports(s, row, r);
-	}
-	for (int six = 0; !r->nto && six < 2; six++) {
-		put_range(s, &row, six, (struct net_addr){ 0, 0 }, (struct net_addr){ UINT64_MAX, UINT64_MAX });
-		put_ports(s, row, r);
-	}
+	for (size_t i = 0; i < r->nto; i++)
+		put_range(s, row, r, r->to[i].family == NET_V6, r->to[i].lo, r->to[i].hi);
+	for (int six = 0; !r->nto && six < 2; six++)
+		put_range(s, row, r, six, (struct net_addr){ 0, 0 }, (struct net_addr){ UINT64_MAX, UINT64_MAX });
 }
 
 void rules_write(const struct sources *sources, const struct policy *p, struct buffer *out)

@@ -245,14 +245,19 @@ struct cave_rules {
 	uint32_t words; /* of addresses, in host order */
 };
 
-/* One row for each address range and port range of a rule; beyond CAVE_RULES_MAX rows the rest is left out. */
+/* One row for each address range of a rule; beyond CAVE_RULES_MAX rows, and as many port ranges, the rest is left out. */
 struct cave_rule {
 	uint8_t verb; /* enum cave_rule_verb */
 	uint8_t of; /* CAVE_RULE_TCP, CAVE_RULE_UDP, CAVE_RULE_SIX */
 	uint16_t file; /* which of the names is its file's */
-	uint16_t port_lo, port_hi;
+	uint16_t ports; /* how many ranges of them */
+	uint16_t zero;
 	uint32_t line;
-	uint32_t to; /* the first of the words of its first address, the most significant one; those of the last follow */
+	/*
+	 * The first of the words of its first address, the most significant one; those of the last follow, and one for
+	 * each range of ports, which is CAVE_RULE_PORTS(first, last).
+	 */
+	uint32_t to;
 };
 
 enum {
@@ -261,6 +266,8 @@ enum {
 	CAVE_RULE_PROTOCOLS = CAVE_RULE_TCP | CAVE_RULE_UDP,
 	CAVE_RULE_SIX = 1 << 2, /* the addresses are IPv6 */
 };
+
+#define CAVE_RULE_PORTS(lo, hi) ((uint32_t)(lo) << 16 | (hi))
 
 enum cave_rule_verb { CAVE_RULE_ALLOW, CAVE_RULE_DENY, CAVE_RULE_LISTEN, CAVE_RULE_VERBS };
 

@@ -49,6 +49,9 @@ void rules_open(const struct artefact *a, struct rules *out);
 /* The first of the words of the rule's first address, or of its last one: four of IPv6, else one, in host order. */
 const uint32_t *rules_address(const struct rules *r, const struct cave_rule *rule, bool last);
 
+/* The first or last port of one of the rule's ranges. */
+unsigned rules_port(const struct rules *r, const struct cave_rule *rule, unsigned i, bool last);
+
 /* The name of the rule's file. */
 const char *rules_file(const struct rules *r, const struct cave_rule *rule);
 

@@ -12,10 +12,10 @@ static uint32_t words_of(const struct cave_rule *rule)
 	return rule->of & CAVE_RULE_SIX ? 4 : 1;
 }
 
-static bool have_addresses(const struct cave_rule *rule, size_t n, size_t words)
+static bool have_words(const struct cave_rule *rule, size_t n, size_t words)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rule[i].to > words || words - rule[i].to < 2 * words_of(&rule[i]))
+		if (rule[i].to > words || words - rule[i].to < 2 * words_of(&rule[i]) + rule[i].ports)
 			return false;
 	return true;
 }
@@ -44,7 +44,7 @@ void rules_open(const struct artefact *a, struct rules *out)
 	out->names_size = s->size - size;
 	if (head.rules && (!out->names_size || out->names[out->names_size - 1]))
 		return;
-	if (!have_addresses(rule, head.rules, head.words))
+	if (!have_words(rule, head.rules, head.words))
 		return;
 	out->rule = rule;
 	out->n = head.rules;
@@ -53,6 +53,13 @@ void rules_open(const struct artefact *a, struct rules *out)
 const uint32_t *rules_address(const struct rules *r, const struct cave_rule *rule, bool last)
 {
 	return r->word + rule->to + (last ? words_of(rule) : 0);
+}
+
+unsigned rules_port(const struct rules *r, const struct cave_rule *rule, unsigned i, bool last)
+{
+	const uint32_t range = r->word[rule->to + 2 * words_of(rule) + i];
+
+	return last ? range & UINT16_MAX : range >> 16;
 }
 
 const char *rules_file(const struct rules *r, const struct cave_rule *rule)
@@ -97,9 +104,12 @@ static bool holds_address(const struct rules *r, const struct cave_rule *rule, c
 	       compare(word, rules_address(r, rule, true), n) <= 0;
 }
 
-static bool holds_port(const struct cave_rule *r, uint32_t port)
+static bool holds_port(const struct rules *r, const struct cave_rule *rule, uint32_t port)
 {
-	return r->port_lo <= port && port <= r->port_hi;
+	for (unsigned i = 0; i < rule->ports; i++)
+		if (rules_port(r, rule, i, false) <= port && port <= rules_port(r, rule, i, true))
+			return true;
+	return false;
 }
 
 static bool holds_protocol(const struct cave_rule *r, uint32_t protocol)
@@ -116,7 +126,7 @@ static bool is_own(const struct cave_denial *d)
 static enum reason nearness(const struct rules *r, const struct cave_rule *rule, const struct cave_denial *d,
 			    const struct address *a)
 {
-	bool address = holds_address(r, rule, a), port = holds_port(rule, d->port),
+	bool address = holds_address(r, rule, a), port = holds_port(r, rule, d->port),
 	     protocol = holds_protocol(rule, d->protocol);
 
 	if (address && protocol)
@@ -130,7 +140,7 @@ static const struct cave_rule *find_denial(const struct rules *r, const struct c
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (r->rule[i].verb == CAVE_RULE_DENY && holds_address(r, &r->rule[i], a) &&
-		    holds_port(&r->rule[i], d->port) && holds_protocol(&r->rule[i], d->protocol))
+		    holds_port(r, &r->rule[i], d->port) && holds_protocol(&r->rule[i], d->protocol))
 			return &r->rule[i];
 	return NULL;
 }
@@ -164,7 +174,7 @@ bool rules_grant_tcp(const struct rules *r, const struct cave_denial *d)
 
 	for (size_t i = 0; i < r->n; i++)
 		if (r->rule[i].verb == CAVE_RULE_ALLOW && r->rule[i].of & CAVE_RULE_TCP && holds_address(r, &r->rule[i], &a) &&
-		    holds_port(&r->rule[i], d->port))
+		    holds_port(r, &r->rule[i], d->port))
 			return true;
 	return false;
 }

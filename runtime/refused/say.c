@@ -120,6 +120,20 @@ bool say_is_probe(const struct rules *r, const struct denied *d)
 	return w->port == 0 || w->port == DISCARD_PORT || rules_grant_tcp(r, w) || (r->hosts && told_has(r->told, w));
 }
 
+/* The first few. */
+static void put_ports(struct text *t, const struct rules *r, const struct cave_rule *rule)
+{
+	enum { SHOWN = 4 };
+
+	put(t, rule->ports > 1 ? " port { " : " port ");
+	for (unsigned i = 0; i < rule->ports && i < SHOWN; i++) {
+		const unsigned lo = rules_port(r, rule, i, false), hi = rules_port(r, rule, i, true);
+
+		put(t, lo == hi ? "%s%u" : "%s%u-%u", i ? ", " : "", lo, hi);
+	}
+	put(t, rule->ports > SHOWN ? ", and more }" : rule->ports > 1 ? " }" : "");
+}
+
 static void put_line(struct text *t, const struct rules *r, const struct cave_rule *rule)
 {
 	const char *file = rules_file(r, rule);
@@ -181,8 +195,7 @@ static void put_reason(struct text *t, const struct rules *r, const struct cave_
 		put(t, v->reason == REASON_PROTOCOL ? " grants it by %s, of " : " grants %s ",
 		    protocols == CAVE_RULE_TCP ? "tcp" : protocols == CAVE_RULE_UDP ? "udp" : "tcp and udp");
 		put_range(t, r, v->rule);
-		put(t, v->rule->port_lo == v->rule->port_hi ? " port %u" : " port %u-%u", v->rule->port_lo,
-		    v->rule->port_hi);
+		put_ports(t, r, v->rule);
 		if (v->reason == REASON_ADDRESS)
 			put_host(t, r, d, v->rule);
 	}

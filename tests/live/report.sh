@@ -132,6 +132,15 @@ cp "$caverun" "$build/cave-load" "$work/bin"
 expect_code "without cave-report it is not started" 125 cave_sandbox_failed \
 	"$work/bin/caverun" --report "$work/report.bpf" -- "$probe" ids
 expect_status "and is, where no report is asked for" 0 "$work/bin/caverun" "$work/report.bpf" -- "$probe" ids
+compile ports "$work/ports.bpf" <<'END'
+profile ports { network { allow tcp 127.0.0.1 port { 443, 8000-8010 }; allow tcp 127.0.0.2 port { 1, 3, 5, 7, 9 } } }
+END
+run "$caverun" --report "$work/ports.bpf" -- "$probe" tcp 127.0.0.1 80 , tcp 127.0.0.2 80 , tcp 127.0.0.3 8010
+grants='refused by policy: connect tcp 127.0.0'
+says "all ports of the nearest rule" "$grants.1:80; no rule; ports.cave:1 grants tcp 127.0.0.1 port { 443, 8000-8010 }"
+says "or the first of them" "$grants.2:80; no rule; ports.cave:1 grants tcp 127.0.0.2 port { 1, 3, 5, 7, and more }"
+says "a port that only the second range has" \
+	"$grants.3:8010; no rule; ports.cave:1 grants tcp 127.0.0.1 port { 443, 8000-8010 }"
 compile plain "$work/plain.bpf" <<'END'
 profile plain { }
 END
