@@ -245,7 +245,7 @@ struct cave_rules {
 	uint32_t words; /* of addresses, in host order */
 };
 
-/* One row for each address range of a rule; beyond CAVE_RULES_MAX rows, and as many port ranges, the rest is left out. */
+/* One row for each address range of a rule; beyond CAVE_RULES_MAX rows, or ranges of ports, the rest is left out. */
 struct cave_rule {
 	uint8_t verb; /* enum cave_rule_verb */
 	uint8_t of; /* CAVE_RULE_TCP, CAVE_RULE_UDP, CAVE_RULE_SIX */
