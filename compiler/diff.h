@@ -43,6 +43,7 @@ struct diff_entries {
 struct diff {
 	struct arena *arena;
 	const struct compile *old, *new;
+	bool within; /* see diff_within() */
 	const struct diff_kind *kind; /* being compared */
 	struct diff_entries found; /* in the order of kinds and of ways */
 	struct diff_entries held; /* destinations that become reachable while a credential is held */
@@ -50,6 +51,12 @@ struct diff {
 
 /* Compares two policies of one sort: profiles, or bare filters.  All lives in the arena but what diff_end() frees. */
 void diff_policies(struct arena *a, const struct compile *old, const struct compile *new, struct diff *out);
+
+/*
+ * The same, where what counts is whether `inner` lies within `outer`: calls that `outer` refuses only to bound what
+ * `inner` has not (syscalls_resolve_around()) are not held against it.
+ */
+void diff_within(struct arena *a, const struct compile *outer, const struct compile *inner, struct diff *out);
 void diff_end(struct diff *d);
 
 /* The entries that go a way. */

@@ -30,6 +30,14 @@ bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, 
 		      struct sys_rules out[SYS_ARCHES]);
 
 /*
+ * The same, to hold the rules of an inner profile against: without what only bounds a grant that the inner one has not.
+ * A memory file cannot be executed where nothing is executed a second time, and without datagrams nothing is broadcast.
+ */
+bool syscalls_resolve_around(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
+			     const struct policy *inner, const struct net_set *inner_set,
+			     struct sys_rules out[SYS_ARCHES]);
+
+/*
  * The filter for these rules, if they are those of built-in sets alone: it was generated when the compiler was built.
  * NULL if it is to be generated.
  */

@@ -714,10 +714,10 @@ bool syscalls_resolve_sets(struct diags *d, struct arena *a, const struct policy
 	return d->errors == 0;
 }
 
-bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
-		      struct sys_rules out[SYS_ARCHES])
+static bool resolve_all(struct diags *d, struct arena *a, const struct policy *p, uint32_t sets,
+			struct sys_rules out[SYS_ARCHES])
 {
-	struct resolution r = resolution(d, a, p, sets_of(p, set));
+	struct resolution r = resolution(d, a, p, sets);
 
 	for (unsigned arch = 0; arch < SYS_ARCHES && !d->errors; arch++)
 		if (policy_has_arch(p, arch)) {
@@ -725,6 +725,23 @@ bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, 
 			clear(&r);
 		}
 	return d->errors == 0;
+}
+
+bool syscalls_resolve(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
+		      struct sys_rules out[SYS_ARCHES])
+{
+	return resolve_all(d, a, p, sets_of(p, set), out);
+}
+
+bool syscalls_resolve_around(struct diags *d, struct arena *a, const struct policy *p, const struct net_set *set,
+			     const struct policy *inner, const struct net_set *inner_set,
+			     struct sys_rules out[SYS_ARCHES])
+{
+	const uint32_t has = sets_of(inner, inner_set);
+	const uint32_t moot = (has & BUILTIN_BIT(BUILTIN_UDP) ? 0 : BUILTIN_BIT(BUILTIN_UNICAST)) |
+			      (has & BUILTIN_BIT(BUILTIN_EXECUTE) ? 0 : BUILTIN_BIT(BUILTIN_EXECUTE));
+
+	return resolve_all(d, a, p, sets_of(p, set) & ~moot, out);
 }
 
 const struct filter_program *syscalls_ready_filter(const struct policy *p, const struct net_set *set,

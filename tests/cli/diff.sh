@@ -100,6 +100,10 @@ profile max 'network { allow tcp 10.0.0.0/8 port 443 }; files { read "/srv"; rea
 profile in "$a; files { read \"/srv/x\" }; syscalls { deny uname }"
 profile out 'network { allow tcp 10.0.0.1 port 444 }; files { write "/srv/x" }'
 expect_output 'within' 'within the maximum' "$cavec" diff --within "$work/max.cave" "$work/in.cave"
+profile wide 'network { allow { tcp, udp } 10.0.0.0/8 port any }; childProcess { max-processes 4; execute "/bin/sh" }'
+profile narrow 'network { allow tcp 10.0.0.1 port 1 }'
+expect_output 'within one that may start processes and send datagrams' 'within the maximum' \
+	"$cavec" diff --within "$work/wide.cave" "$work/narrow.cave"
 expect_status 'not within' 1 "$cavec" diff --within "$work/max.cave" "$work/out.cave"
 for text in 'counterexample: connect tcp 10.0.0.1 port 444' 'counterexample: write /srv/x' 'syscall uname'; do
 	expect "a counterexample: $text" -n "$(grep -F "$text" "$work/out")"

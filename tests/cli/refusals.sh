@@ -556,6 +556,21 @@ in_nested "2:30:$widens" 'syscalls { allow acct }'
 in_nested "2:30:$widens" 'syscalls { allow quotactl_fd(cmd & O_DIRECT) }'
 expect "a call whose values differ between architectures is named once" \
 	"$("$cavec" "$work/p.cave" -o "$work/p.bpf" 2>&1 | grep -c "$widens")" = 1
+# within OUTER INNER: a profile of the body INNER is not refused in one of the body OUTER.
+within() {
+	printf 'profile p {\n  %s\n  profile inner { %s }\n}\n' "$1" "$2" >"$work/p.cave"
+	run "$cavec" "$work/p.cave" -o "$work/p.bpf"
+	expect "nested: $2 within $1" "$status$(cat "$work/err")" = 0
+}
+children='childProcess { max-processes 2; execute "/bin/sh" }'
+within "$children" 'files { base none }'
+within "network { allow tcp a.example.com port 443; allow udp 10.0.0.0/8 port 1 }; $children" 'childProcess false'
+within 'network { allow { tcp, udp } 10.0.0.0/8 port 1 }' 'network { allow tcp 10.0.0.1 port 1 }'
+printf 'profile p {\n  %s\n  profile inner { %s }\n}\n' 'network { allow udp 10.0.0.0/24 port 9 }' \
+	'network { allow udp 10.0.0.255 port 9 }' |
+	refused "a nested profile that may broadcast where the outer may not" "3:11:$widens"
+printf 'profile p {\n  %s; syscalls { deny memfd_create }\n  profile inner { %s }\n}\n' "$children" 'files { base none }' |
+	refused "a nested profile that makes memory files where a line denies them" "3:11:$widens"
 refused "a nested profile that leaves out what the one around it leaves out" "3:11:$widens" <<'END'
 profile p {
   files { base none }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Limits on memory and tasks where their controllers are of version 2 of control groups, in a group that is delegated, as
 # a service manager does: alone in it they are kept, and it is as before afterwards; else the start is refused.
+# For a host that has such controllers to hand down, such as the one of tests/vm/run.
 . "$(dirname "$0")/../lib.sh"
 need_root
 . "$top/tests/kinds.sh"
