@@ -100,10 +100,10 @@ MAKER_OBJ := $(O)/compiler/tables/builtin.o $(GEN_OBJ:%=$(O)/%) \
 	compiler/diag.c compiler/source.c compiler/visible.c \
 	$(addprefix compiler/syscalls_,args.c clauses.c condition.c consts.c errno.c promises.c rules.c table.c))
 
-$(B)/compiler/tables/builtin: $(MAKER_OBJ)
+$(B)/compiler/tables/builtin: $(MAKER_OBJ) $(filter %.o,$(LIBRARIES))
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	$(Q)$(O_CC) $(CFLAGS) $(STATIC) -o $@ $^
+	$(Q)$(O_CC) $(CFLAGS) $(STATIC) -o $@ $(MAKER_OBJ) $(LIBRARIES)
 $(B)/gen/builtin_tables.h: $(B)/compiler/tables/builtin $(wildcard compiler/base/*.cave)
 	@echo "  GEN   $@"
 	$(Q)$< compiler/base > $@.tmp && mv $@.tmp $@

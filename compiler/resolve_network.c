@@ -7,6 +7,7 @@
 #include "compiler/hosts.h"
 #include "compiler/resolve.h"
 #include "compiler/sets.h"
+#include "compiler/visible.h"
 
 static const struct span nowhere;
 static const char *const rule_names[] = { "allow", "deny", "listen", NULL };
@@ -100,6 +101,7 @@ static void add_list(struct resolver *r, struct draft *w, bool except, const str
 	file = loader_list(r->loader, n->at.file, n->name, n->text);
 	if (!file)
 		return;
+	check_visible(r->diags, file);
 	w->failed = failed;
 	while (list_next(r->diags->sources, file, &at, &span, &text))
 		add_entry(r, w, except, text, span);

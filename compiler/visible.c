@@ -3,41 +3,43 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <unictype.h>
+#include <unistr.h>
 
-/* Ranges of code points (Unicode 15, general categories Cc, Cf, Zl, Zp of the planes that occur in text). */
-static const struct range {
-	unsigned first, last;
-} hidden[] = {
-	{ 0x80, 0x9f },	    { 0xad, 0xad },	{ 0x61c, 0x61c },     { 0x180e, 0x180e }, { 0x200b, 0x200f },
-	{ 0x2028, 0x202e }, { 0x2060, 0x2069 }, { 0xfeff, 0xfeff },   { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
+enum {
+	NO_CHARACTER = 0xfffd, /* stands for a byte that begins none */
+	BRAILLE_BLANK = 0x2800, /* these two are symbols to Unicode, and blank */
+	NULL_NOTEHEAD = 0x1d159,
 };
 
 /* Decodes one character of UTF-8 in [at, end); *length is 1 for a byte that begins none. */
 static unsigned decode(const unsigned char *at, const unsigned char *end, unsigned *length)
 {
-	unsigned n = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc2 ? 2 : 1;
-	unsigned c = n == 1 ? *at : *at & (0xffu >> (n + 1));
+	ucs4_t c;
+	int n = u8_mbtoucr(&c, at, (size_t)(end - at));
 
-	*length = 1;
-	if (n == 1 || (size_t)(end - at) < n)
-		return *at >= 0x80 ? 0xfffd : *at;
-	for (unsigned i = 1; i < n; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0xfffd;
-		c = c << 6 | (at[i] & 0x3f);
-	}
-	*length = n;
-	return c;
+	*length = n > 0 ? (unsigned)n : 1;
+	return n > 0 ? c : NO_CHARACTER;
+}
+
+/*
+ * What is blank, or not to be seen at all: it could make two names of what looks like one, or one of what looks like
+ * nothing.
+ */
+static bool is_blank(unsigned c)
+{
+	const uint32_t blank = UC_CATEGORY_MASK_Zs | UC_CATEGORY_MASK_Zl | UC_CATEGORY_MASK_Zp | UC_CATEGORY_MASK_Cc |
+			       UC_CATEGORY_MASK_Cf;
+
+	return uc_is_general_category_withtable(c, blank) || uc_is_property_default_ignorable_code_point(c) ||
+	       c == BRAILLE_BLANK || c == NULL_NOTEHEAD;
 }
 
 static bool is_hidden(unsigned c, bool newline_follows)
 {
 	if (c < 0x20)
 		return c != '\t' && c != '\n' && !(c == '\r' && newline_follows);
-	for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-		if (c >= hidden[i].first && c <= hidden[i].last)
-			return true;
-	return c == 0x7f;
+	return c >= 0x7f && (c == NO_CHARACTER || is_blank(c));
 }
 
 /* The first character that hides in [at, end), or NULL. */
@@ -71,9 +73,14 @@ void check_visible(struct diags *d, uint32_t file)
 
 	while (at && (at = find_hidden(at, end, &c, &length))) {
 		uint32_t offset = (uint32_t)(at - text);
+		struct span span = { file, offset, offset + length };
 
-		diag_error(d, CAVE_SYNTAX, (struct span){ file, offset, offset + length },
-			   "the character U+%04X does not show: what a reviewer reads would not be what is compiled", c);
+		if (c == NO_CHARACTER)
+			diag_error(d, CAVE_SYNTAX, span, "this is no character of UTF-8");
+		else
+			diag_error(d, CAVE_SYNTAX, span,
+				   "the character U+%04X does not show: what a reviewer reads would not be what is "
+				   "compiled", c);
 		at = memchr(at, '\n', (size_t)(end - at));
 	}
 }
@@ -83,7 +90,7 @@ static bool shows(const unsigned char *at, const unsigned char *end, unsigned *l
 {
 	unsigned c = decode(at, end, length);
 
-	return c != '\n' && c != '\r' && c != 0xfffd && !is_hidden(c, false);
+	return c != '\n' && c != '\r' && !is_hidden(c, false);
 }
 
 void visible_put(const char *s, size_t n, FILE *to)

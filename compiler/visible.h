@@ -7,8 +7,8 @@
 
 /*
  * Records an error for the first byte of each line that a reader may not see as the compiler does: a carriage
- * return that ends no line, other controls, and the Unicode characters that are invisible, turn the direction
- * of the text, or end a line in some editors only.
+ * return that ends no line, other controls, bytes that are no UTF-8, and the Unicode characters that are invisible or
+ * blank, turn the direction of the text, or end a line in some editors only.
  */
 void check_visible(struct diags *d, uint32_t file);
 

@@ -33,6 +33,23 @@ accepted "carriage returns that end lines" 'profile p {\r\n network false\r\n}\r
 accepted "letters of any language" 'profile p { files { read "/srv/Gr\303\266\303\237e/\346\226\207" } } # \320\266\n'
 accepted "a byte-order mark" '\357\273\277profile p { }\n'
 refused "a byte-order mark moves no column" cave_profile_unknown_name 1:13 '\357\273\277profile p { filez }\n'
+# One of each kind of those that are blank or not to be seen, at the end of a denial, and bytes that are no characters.
+for bytes in '\315\217' '\341\205\237' '\341\240\213' '\342\201\252' '\343\205\244' '\357\276\240' '\357\270\217' \
+	'\363\240\204\200' '\342\240\200' '\360\235\205\231' '\360\223\220\260' '\302\240' '\342\200\200' '\342\200\257' \
+	'\343\200\200' '\300\257' '\355\240\200' '\377'; do
+	refused "a denial that ends in $bytes" cave_profile_syntax 1:38 "profile p { files { deny optional \"/x$bytes\" } }\\n"
+done
+accepted "a control: characters that are seen" \
+	'profile p { files { deny optional "/\303\251\346\227\245\360\237\230\200" } } # \342\200\246\n'
+printf '10.0.0.1 # old \r10.0.0.2 # must stay denied\n' >"$work/list.txt"
+printf 'profile p { network { allow tcp 10.0.0.0/28 port 1; deny list "list.txt" } }\n' >"$work/p.cave"
+run "$cavec" "$work/p.cave" -o "$work/p.bpf"
+expect "a carriage return in a list" "$status$(grep -c 'list.txt:1:16: error: .*cave_profile_syntax' "$work/err")" = 11
+printf '10.0.0.1 # \342\200\256\n' >"$work/list.txt"
+run "$cavec" "$work/p.cave" -o "$work/p.bpf"
+expect "a mark that turns text, in a list" "$status$(grep -c 'list.txt:1:12: error: .*cave_profile_syntax' "$work/err")" = 11
+printf '10.0.0.1 # \303\251\r\n10.0.0.2\n' >"$work/list.txt"
+expect_status "a control: a list with lines of DOS" 0 "$cavec" "$work/p.cave" -o "$work/p.bpf"
 
 # The sources of a compile are not its output.
 printf 'profile p { }\n' >"$work/s.cave"

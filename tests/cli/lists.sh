@@ -88,7 +88,7 @@ expect "a list in an include is relative to it" -n "$a" -a "$a" = "$b"
 printf '# bad\n10.0.0.1/8\n  10.0.0.1 10.0.0.2\n10.0.0.1, \nhost.example.com\n010.0.0.1\n10.0.0.3\000\n' >"$work/root/bad.txt"
 value=cave_profile_value syntax=cave_profile_syntax
 refused "what is no address" "bad.txt:2:1:$value bad.txt:3:3:$syntax bad.txt:4:1:$syntax \
-bad.txt:6:1:$value bad.txt:7:1:$syntax" <<'END'
+bad.txt:6:1:$value bad.txt:7:1:$syntax bad.txt:7:9:$syntax" <<'END'
 profile p { network { allow tcp list "bad.txt" port 443 } }
 END
 expect "the error names the line that reads the list" -n "$(grep 'p.cave:1:38: note: included here' "$work/err")"
