@@ -23,7 +23,8 @@ bool onlooker_open_log(const struct options *o, int *log, struct refusal *r)
 	*log = -1;
 	if (!o->log)
 		return true;
-	*log = open(o->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	/* A tool that could write there before may have left a link. */
+	*log = open(o->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0600);
 	if (*log < 0)
 		return refuse_errno(r, CAVE_FAILED, errno, "--log %s", o->log);
 	if (!fstat(*log, &st) && S_ISREG(st.st_mode))

@@ -121,11 +121,13 @@ for line in open(sys.argv[1]):
         print(line, end="")' "$work/log"
 expect "it is for its owner alone" "$(rm "$work/log" && "$caverun" --log "$work/log" "$work/report.bpf" -- true &&
 	stat -c %a "$work/log")" = 600
-for bad in "$work" /dev/null "$work/none/log"; do
+ln -s "$work/elsewhere" "$work/link"
+for bad in "$work" /dev/null "$work/none/log" "$work/link"; do
 	expect_code "a log that is no file: $bad" 125 cave_sandbox_failed \
 		"$caverun" --log "$bad" "$work/report.bpf" -- "$probe" ids
 	expect "then nothing is started" -z "$(cat "$work/out")"
 done
+expect "nor is a link followed" ! -e "$work/elsewhere"
 expect_code "--report without a PROGRAM" 125 cave_sandbox_failed "$caverun" --report --list
 mkdir "$work/bin"
 cp "$caverun" "$build/cave-load" "$work/bin"
