@@ -44,6 +44,17 @@ static uint64_t size_of(const struct addr_ranges *r, enum net_family family)
 	return n;
 }
 
+/* The globally reachable addresses of a line. */
+static struct addr_ranges world_of(struct arena *a, const struct net_rule *r, enum net_family family)
+{
+	struct addr_ranges not_global = registry_not_global(a, family);
+	struct addr_ranges except = ranges_in(a, r->except, r->nexcept, family);
+	struct addr_ranges named = ranges_in(a, r->to, r->nto, family);
+	struct addr_ranges all = ranges_subtract(a, &named, &except);
+
+	return ranges_subtract(a, &all, &not_global);
+}
+
 struct line_extent line_extent(struct arena *a, const struct net_rule *r)
 {
 	struct line_extent e;
@@ -54,7 +65,7 @@ struct line_extent line_extent(struct arena *a, const struct net_rule *r)
 		struct addr_ranges except = ranges_in(a, r->except, r->nexcept, family);
 		struct addr_ranges named = ranges_in(a, r->to, r->nto, family);
 		struct addr_ranges all = ranges_subtract(a, &named, &except);
-		struct addr_ranges world = ranges_subtract(a, &all, &not_global);
+		struct addr_ranges world = world_of(a, r, family);
 		struct addr_ranges special = ranges_intersect(a, &all, &not_global), hosts;
 
 		ranges_add(a, &own, loopback[f].lo, loopback[f].hi);
@@ -130,18 +141,29 @@ static bool all_provider_hosts(const struct policy *p, const struct host_rule *r
 
 /* --- one line ------------------------------------------------------------------------------------ */
 
+static const uint64_t wide[NET_FAMILIES] = { [NET_V4] = WIDE, [NET_V6] = WIDE_NETWORKS };
+
+/* The line, or so many from it on, together. */
+static void say_wide(struct lint *l, const struct net_rule *r, size_t lines, const uint64_t world[NET_FAMILIES],
+		     enum net_family family)
+{
+	const char *who = lines == 1 ? "this line reaches" :
+				       arena_printf(l->arena, "%zu lines from this one on reach together", lines);
+	struct finding *f = lint_add(l, 110, r->at, "%s %s public %s", who, addr_count(world[family]).s,
+				     family == NET_V4 ? "IPv4 addresses" : "IPv6 /48 networks");
+
+	f->instead = "the addresses that the tool talks to";
+	if (world[NET_V4] > VERY_WIDE || world[NET_V6] > VERY_WIDE)
+		f->severity = SEVERITY_ERROR;
+}
+
 static void check_width(struct lint *l, const struct net_rule *r, const struct line_extent *e)
 {
-	uint64_t v4 = e->world[NET_V4], v6 = e->world[NET_V6];
-	struct finding *f;
-
-	if (v4 >= WIDE || v6 >= WIDE_NETWORKS) {
-		f = lint_add(l, 110, r->at, "this line reaches %s public %s", addr_count(v4 >= WIDE ? v4 : v6).s,
-			     v4 >= WIDE ? "IPv4 addresses" : "IPv6 /48 networks");
-		f->instead = "the addresses that the tool talks to";
-		if (v4 > VERY_WIDE || v6 > VERY_WIDE)
-			f->severity = SEVERITY_ERROR;
-	}
+	for (int family = 0; family < NET_FAMILIES; family++)
+		if (e->world[family] >= wide[family]) {
+			say_wide(l, r, 1, e->world, (enum net_family)family);
+			break;
+		}
 	if (e->hosts[NET_V4] >= WIDE_PRIVATE)
 		lint_add(l, 117, r->at, "this line reaches %s private or special IPv4 addresses",
 			 addr_count(e->hosts[NET_V4]).s)
@@ -234,6 +256,35 @@ static void check_line(struct lint *l, const struct net_rule *r, bool world[NET_
 
 /* --- the whole ----------------------------------------------------------------------------------- */
 
+/* Many lines that are narrow each may be wide together. */
+static void check_together(struct lint *l, enum net_family family)
+{
+	const struct policy *p = &l->compile->policy;
+	struct addr_ranges all = { NULL, 0, 0 };
+	const struct net_rule *first = NULL;
+	uint64_t world[NET_FAMILIES] = { 0 };
+	size_t lines = 0;
+
+	for (size_t i = 0; i < p->nnet_rules; i++) {
+		const struct net_rule *r = &p->net_rule[i];
+		struct addr_ranges part;
+
+		if (!r->allow || all_provider(p, r))
+			continue;
+		part = world_of(l->arena, r, family);
+		if (!part.n || size_of(&part, family) >= wide[family])
+			continue;
+		for (size_t k = 0; k < part.n; k++)
+			ranges_add(l->arena, &all, part.range[k].lo, part.range[k].hi);
+		first = first ? first : r;
+		lines++;
+	}
+	ranges_normalise(&all);
+	world[family] = size_of(&all, family);
+	if (lines > 1 && world[family] >= wide[family])
+		say_wide(l, first, lines, world, family);
+}
+
 void lint_network(struct lint *l)
 {
 	const struct policy *p = &l->compile->policy;
@@ -245,6 +296,8 @@ void lint_network(struct lint *l)
 			check_line(l, &p->net_rule[i], world);
 			first = first ? first : &p->net_rule[i];
 		}
+	check_together(l, NET_V4);
+	check_together(l, NET_V6);
 	if (p->resolver) {
 		struct finding *f = lint_add(l, 114, p->resolver_at, "the host's name servers carry data to any zone");
 

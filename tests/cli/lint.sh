@@ -47,6 +47,8 @@ rule 106 'syscalls { allow acct
 deny acct }' 'syscalls { allow acct; deny uname }'
 rule 110 "$(net 'allow tcp 8.8.8.0/24 port 443')" "$(net 'allow tcp 8.8.8.0/25 port 443')"
 rule 110 "$(net 'allow tcp 2606:50c0::/40 port 443')" "$(net 'allow tcp 2606:50c0::/48 port 443')"
+rule 110 "$(net 'allow tcp 8.8.0.0/25 port 443; allow tcp { 8.8.0.128/26, 8.8.0.192/26 } port 80')" \
+	"$(net 'allow tcp 8.8.0.0/25 port 443; allow tcp { 8.8.0.64/26, 8.8.0.128/26 } port 80')"
 rule 111 "$(net 'allow tcp 10.0.0.1 port any')" "$(net 'allow tcp 10.0.0.1 port 8000-8999')"
 rule 112 "$(net 'allow tcp 169.254.169.254 port 80')" "$(net 'allow tcp 10.0.0.1 port 80')"
 rule 113 "$(net 'allow tcp { 8.8.8.8, 10.0.0.1 } port 443')" "$(net 'allow tcp 8.8.8.8 port 443; allow tcp 10.0.0.1 port 443')"
