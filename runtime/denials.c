@@ -9,17 +9,26 @@
  * - one that is missing where the tool may write, who could make it (in a fresh folder it is made beforehand);
  * - one that is granted by another mount, or a file that has another name (a hard link).
  *
+ * A descriptor that the tool is handed keeps the mount it was opened on, which has no covers: /proc/self/fd opens its
+ * file there once more, for whatever Landlock lets pass.  None may lead to what is denied.
+ *
  * Folders between a write grant and a denial become mounts of their own: a mount point cannot be renamed or removed, so
  * that the denied path stays what it names.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/files_private.h"
 #include "runtime/kernel.h"
+
+#ifndef F_GET_SEALS
+#define F_GET_SEALS 1034
+#endif
 
 /* A denial, as far as it leads. */
 struct denial {
@@ -27,6 +36,7 @@ struct denial {
 	const char *path; /* canonical, or what it would be: nothing on the way is a link */
 	const struct workspace *base; /* the folder by name that it begins at, or NULL */
 	bool optional, only_write, exists;
+	bool granted; /* something of it is granted: for writing, where nothing else is denied */
 	struct covered covered; /* what exists of it; no place while `exists` is false */
 	struct stat st;
 };
@@ -128,9 +138,9 @@ bool find_denials(struct preparation *p)
 /* --- grants --------------------------------------------------------------------------------------- */
 
 /* True if the place is in that of the denial, or what is mounted in it. */
-static bool denies(struct preparation *p, const struct denial *d, const char *path, const struct place *place)
+static bool denies(const struct mounts *mounts, const struct denial *d, const char *path, const struct place *place)
 {
-	return path_within(path, d->path) || (d->exists && place_covered(&p->mounts, place, &d->covered));
+	return path_within(path, d->path) || (d->exists && place_covered(mounts, place, &d->covered));
 }
 
 /* Writing it is denied: what the profile asks for by name is refused, the rest is left of what it does not. */
@@ -156,7 +166,7 @@ bool judge_denied(struct preparation *p, struct grant *g, bool *denied)
 	for (size_t i = 0; i < p->ndenials && !*denied; i++) {
 		const struct denial *d = &p->denial[i];
 
-		if ((d->only_write && !(g->flags & CAVE_FILE_WRITE)) || !denies(p, d, path, &place))
+		if ((d->only_write && !(g->flags & CAVE_FILE_WRITE)) || !denies(&p->mounts, d, path, &place))
 			continue;
 		*denied = !d->only_write;
 		if (d->only_write && !judge_only_write(p, g))
@@ -406,8 +416,143 @@ bool settle_denials(struct preparation *p)
 		for (size_t i = 0; i < p->ndenials; i++)
 			if (p->denial[i].only_write == only_write && !settle_one(p, &p->denial[i]))
 				return false;
+	for (size_t i = 0; i < p->ndenials; i++)
+		p->denial[i].granted = touches_grant(p, &p->denial[i], p->denial[i].path);
+	p->files->denial = p->denial;
+	p->files->ndenials = p->ndenials;
 	if (p->files->nwritable > ARTEFACT_FILES_MAX)
 		return refuse(p->refusal, CAVE_FAILED, "more than %d folders are mounted for write grants and denials",
 			      ARTEFACT_FILES_MAX);
+	return true;
+}
+
+/* --- what the tool is handed ---------------------------------------------------------------------- */
+
+struct handed {
+	int fd;
+	struct stat st;
+	const char *path;
+	struct place place;
+};
+
+/* Only that is opened once more by /proc/self/fd on its old mount; the runtime opens devices anew, on private ones. */
+static bool lies_in_folder(const struct handed *h)
+{
+	struct statfs fs;
+
+	return S_ISREG(h->st.st_mode) ||
+	       (S_ISFIFO(h->st.st_mode) && (fstatfs(h->fd, &fs) || fs.f_type != PIPEFS_MAGIC));
+}
+
+/* A memfd, which has a mount that nobody sees, and no name in any folder. */
+static bool is_memory(const struct handed *h)
+{
+	return !h->st.st_nlink && fcntl(h->fd, F_GET_SEALS) >= 0;
+}
+
+/* The kernel says so of a name that was removed; a file may also be called so.  NULL: it does not end so. */
+static const char *without_deleted(struct memory *m, const char *path)
+{
+	static const char end[] = " (deleted)";
+	size_t n = strlen(path), of = sizeof end - 1;
+
+	return n > of && !strcmp(path + n - of, end) ? memory_string(m, path, n - of) : NULL;
+}
+
+/* The one that it lies in, or NULL.  What only may not be written can be read where nothing grants to write it. */
+static const struct denial *denial_of(const struct files *f, const struct mounts *mounts, const struct handed *h)
+{
+	bool reads = (fcntl(h->fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+
+	for (size_t i = 0; i < f->ndenials; i++) {
+		const struct denial *d = &f->denial[i];
+
+		if (d->only_write && !d->granted && reads)
+			continue;
+		if ((d->exists && d->st.st_dev == h->st.st_dev && d->st.st_ino == h->st.st_ino) ||
+		    denies(mounts, d, h->path, &h->place))
+			return d;
+	}
+	return NULL;
+}
+
+/* False also if it was mounted over since, or is known to the kernel without the folders around it (by a handle). */
+static bool is_where_it_says(const struct handed *h)
+{
+	struct stat st;
+
+	/* Whoever may not look there can have been handed it all the same. */
+	if (lstat(h->path, &st))
+		return errno == EACCES;
+	return st.st_dev == h->st.st_dev && st.st_ino == h->st.st_ino;
+}
+
+/*
+ * It may have been opened in another mount namespace.  A file with one name only lies where that name is found from
+ * here as well.
+ */
+static bool find_place(struct memory *m, const struct mounts *mounts, struct handed *h)
+{
+	struct stat st;
+	int fd;
+
+	if (!place_of(m, mounts, h->fd, h->path, &h->place))
+		return false;
+	if (h->place.listed || h->st.st_nlink != 1)
+		return true;
+	fd = memory_hold(m, open_plain(h->path));
+	if (fd >= 0 && !fstat(fd, &st) && st.st_dev == h->st.st_dev && st.st_ino == h->st.st_ino)
+		place_of(m, mounts, fd, h->path, &h->place);
+	memory_close(m, fd);
+	return true;
+}
+
+static bool check_handed(struct memory *m, const struct files *f, const struct mounts *mounts, struct handed *h,
+			 struct refusal *r)
+{
+	const char *path = path_of(m, h->fd);
+	bool known = path != NULL, deleted = path && without_deleted(m, path);
+	const struct denial *d = NULL;
+
+	while (path && known && !d) {
+		h->path = path;
+		known = find_place(m, mounts, h);
+		d = known ? denial_of(f, mounts, h) : NULL;
+		path = without_deleted(m, path);
+	}
+	if (d)
+		return refuse(r, CAVE_FAILED,
+			      "descriptor %d leads to a file in what the policy denies (deny%s %s): hand it over "
+			      "through a pipe",
+			      h->fd, d->only_write ? " write" : "", d->shown);
+	if (known && (h->place.listed || is_memory(h)) && (deleted || is_where_it_says(h)))
+		return true;
+	return refuse(r, CAVE_FAILED,
+		      "descriptor %d leads to a file whose place cannot be known, and the policy has denials, which it "
+		      "may lie in",
+		      h->fd);
+}
+
+bool files_check_handed(struct memory *m, const struct files *f, const int *fd, size_t n, struct refusal *r)
+{
+	struct mounts mounts = { 0 };
+	bool have_mounts = false;
+
+	for (size_t i = 0; i < n && f->ndenials; i++) {
+		struct handed h = { .fd = fd[i] };
+		int error = 0;
+
+		if (fstat(h.fd, &h.st))
+			return refuse_errno(r, CAVE_FAILED, errno, "descriptor %d", h.fd);
+		if (!lies_in_folder(&h))
+			continue;
+		if (!have_mounts)
+			error = mountinfo_read(m, &mounts);
+		if (error)
+			return refuse_errno(r, CAVE_FAILED, error, "/proc/self/mountinfo");
+		have_mounts = true;
+		if (!check_handed(m, f, &mounts, &h, r))
+			return false;
+	}
 	return true;
 }

@@ -40,6 +40,8 @@ struct denied {
 	bool folder, only_write;
 };
 
+struct denial; /* known to denials.c */
+
 enum { FILES_OF_PROGRAM = PROGRAM_SCRIPTS_MAX + 3 }; /* itself, its loader, the scripts before it, --script */
 
 struct files {
@@ -54,6 +56,8 @@ struct files {
 	size_t ndenied;
 	const char **absent; /* denied within a grant, and not there: must not be at the start either */
 	size_t nabsent;
+	const struct denial *denial; /* all of the policy's */
+	size_t ndenials;
 	bool shm; /* a private /dev/shm */
 };
 
@@ -72,6 +76,9 @@ struct files_request {
 /* Resolves every grant by descriptor.  *out is closed by files_close(), which after a failure does nothing. */
 bool files_prepare(struct memory *m, const struct files_request *request, struct files *out,
 		   struct refusal *r);
+
+/* Refuses descriptors that lead to files, or pipes with a name, in what is denied, or where that cannot be told. */
+bool files_check_handed(struct memory *m, const struct files *f, const int *fd, size_t n, struct refusal *r);
 
 void files_close(struct files *f);
 

@@ -98,6 +98,9 @@ static bool find_descriptors(struct memory *m, struct run *run, const struct cav
 	if (!find_standard(run, s, standard, r) || !check_numbers(run, s, r) ||
 	    !descriptors_check(standard, keep, internal ? 0 : s->nkeep, run->null, &run->descriptors, r))
 		return false;
+	if (!files_check_handed(m, &run->plan->files, standard, 3, r) ||
+	    !files_check_handed(m, &run->plan->files, keep, internal ? 0 : s->nkeep, r))
+		return false;
 	run->descriptors.nkeep = s->nkeep;
 	for (int i = 0; i < 3; i++)
 		run->outer[i] = standard[i];

@@ -113,3 +113,147 @@ for user in '' nobody; do
 	expect "what its links led to is as it was, user '$user'" \
 		"$(stat -c %a "$work/outside") $(cat "$work/outside/file")" = "711 kept"
 done
+
+# --- files at denied places: their descriptors keep the mount they were opened on, which has no covers
+bin=$work/bin w=$work/ws
+mkdir -p "$bin" "$work/aside/secret"
+cp "$caverun" "$bin/caverun"
+compile granted "$bin/granted.bpf" <<'END_OF'
+profile granted { files { write workspace } }
+END_OF
+compile denied "$bin/denied.bpf" <<'END_OF'
+profile denied { files { write workspace; deny write workspace/.git/config; deny workspace/secret } }
+END_OF
+compile reading "$bin/reading.bpf" <<'END_OF'
+profile reading { files { read workspace; deny write workspace/.git } }
+END_OF
+compile named "$bin/named.bpf" <<'END_OF'
+profile named {
+	files { write folder data, optional home/.cache; deny folder data/secret; deny write optional home/.git }
+}
+END_OF
+chmod 755 "$bin" "$bin/caverun"
+chmod 644 "$bin"/*.bpf
+# from COMMAND POLICY [OPTION…] -- TEXT: a shell in the workspace starts another, which does TEXT, as "$@".
+from() {
+	from_command=$1 from_policy=$bin/$2.bpf
+	shift 2
+	from_options=
+	while [ "$1" != -- ]; do
+		from_options="$from_options $1"
+		shift
+	done
+	# shellcheck disable=SC2086
+	set -- "$bin/caverun" $from_options "$from_policy" -- /bin/sh -c "$2"
+	if [ "$kind" = user ]; then
+		(cd "$w" && exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -c "$from_command" sh "$@")
+	else
+		(cd "$w" && exec sh -c "$from_command" sh "$@")
+	fi
+}
+anew() {
+	rm -rf "$w"
+	mkdir -p "$w/.git" "$w/secret" "$w/plain"
+	echo original >"$w/.git/config"
+	echo hidden >"$w/secret/f"
+	printf 'one\ntwo\nthree\n' >"$w/plain/f"
+	mkfifo "$w/secret/pipe"
+	[ "$kind" = root ] || chown -R 65534:65534 "$w"
+}
+# keeps NAME COMMAND [POLICY [OPTION…]]: the start is refused, and nothing was written or shown.
+keeps() {
+	keeps_name="$kind: refused: $1" keeps_command=$2
+	shift 2
+	[ $# != 0 ] || set -- denied --workspace "$w" --keep-fd 7
+	anew
+	expect_code "$keeps_name" 125 cave_sandbox_failed from "$keeps_command" "$@" -- \
+		'echo evil >/proc/self/fd/7; cat </proc/self/fd/7'
+	expect "$keeps_name, with the denial named" \
+		"$(grep -c 'descriptor [0-9] leads to a file in what the policy denies (deny' "$work/err")" = 1
+	expect "$keeps_name, and all is as it was" \
+		"$(cat "$w/.git/config" "$w/secret/f" "$work/out"; grep -c 'hidden\|original' "$work/err")" = "original
+hidden
+0"
+}
+# gives NAME TEXT COMMAND POLICY [OPTION…] -- TEXT
+gives() {
+	gives_name="$kind: $1" gives_text=$2
+	shift 2
+	anew
+	expect_output "$gives_name" "$gives_text" from "$@"
+}
+
+# shellcheck disable=SC2016
+for kind in root user; do
+	chmod 755 "$work/aside"
+	[ "$kind" = root ] || chown 65534:65534 "$work/aside"
+	gives "control: without a denial the file is opened once more, and written" evil \
+		'"$@" <.git/config && cat .git/config' granted --workspace "$w" -- 'echo evil >/proc/self/fd/0'
+	gives "control: by its path it is not written" original '"$@" </dev/null 2>/dev/null; cat .git/config' \
+		denied --workspace "$w" -- 'echo evil >.git/config'
+
+	set -- denied --workspace "$w"
+	keeps "0, for reading what may not be written" '"$@" <.git/config' "$@"
+	keeps "0, for both" '"$@" <>.git/config' "$@"
+	keeps "1, for writing what may not be written" '"$@" >>.git/config' "$@"
+	keeps "0, for reading what is denied whole" '"$@" <secret/f' "$@"
+	keeps "1, for writing what is denied whole" '"$@" >>secret/f' "$@"
+	keeps "a kept one, for reading" '"$@" 7<.git/config'
+	keeps "a kept one, for writing" '"$@" 7>>secret/f'
+	keeps "a pipe with a name" '"$@" 7<>secret/pipe'
+	keeps "a file that was removed" 'cp secret/f secret/g; exec 7<secret/g; rm secret/g; "$@"'
+	keeps "a file that was replaced" \
+		'cp .git/config new; exec 7<>.git/config; mv new .git/config; "$@"'
+	keeps "a folder by name" 'export HOME="${PWD%/*}/aside"; exec 7<secret/f; "$@"' named --folder "data=$w" --keep-fd 7
+	keeps "a place in the home" 'export HOME="$PWD"; exec 7>>.git/config; "$@"' \
+		named --folder "data=$work/aside" --keep-fd 7
+	keeps "for writing, what nothing grants to be written" '"$@" 7>>.git/config' reading --workspace "$w" --keep-fd 7
+
+	anew
+	run from '"$@" 2>>secret/f' "$@" -- 'cat </proc/self/fd/2 >&1'
+	expect "$kind: refused: 2, for writing" "$status $(cat "$work/out")" = "125 "
+
+	gives "for reading, what nothing grants to be written" original '"$@" <.git/config' reading --workspace "$w" -- \
+		'read -r x; echo "$x"'
+	gives "a file beside the denials, with its offset" 'one two three ' \
+		'{ read -r a; printf "%s " "$a"; "$@"; read -r c; printf "%s " "$c"; } <plain/f' "$@" -- \
+		'read -r b; printf "%s " "$b"'
+	gives "one beside them is opened once more, and written" evil '"$@" <plain/f; cat plain/f' "$@" -- \
+		'echo evil >/proc/self/fd/0'
+	gives "one outside of every grant" hidden 'cp secret/f ../aside/f; exec 7<../aside/f; "$@"' "$@" --keep-fd 7 -- \
+		'read -r x <&7; echo "$x"'
+	gives "one that was removed, and never lay there" hidden \
+		'cp secret/f plain/g; exec 7<plain/g; rm plain/g; "$@"' "$@" --keep-fd 7 -- 'read -r x <&7; echo "$x"'
+	gives "a file in memory" 'in memory' "$python -c '
+import os, sys
+fd = os.memfd_create(\"x\", os.MFD_ALLOW_SEALING)
+os.fchmod(fd, 0o600)
+os.write(fd, b\"in memory\\n\")
+os.lseek(fd, 0, 0)
+os.dup2(fd, 0)
+os.execv(sys.argv[1], sys.argv[1:])' \"\$@\"" "$@" -- 'read -r x; echo "$x"'
+	gives "what lies in a denial, through a pipe" hidden 'cat secret/f | "$@"' "$@" -- 'read -r x; echo "$x"'
+done
+
+# By another mount of the same folder, and by one that is not there any more.
+kind=root
+mkdir "$work/again"
+# shellcheck disable=SC2016
+{
+	keeps "by another mount" 'exec unshare --mount sh -c '\''mount --bind . ../again; exec 7<../again/secret/f; "$@"'\'' \
+		sh "$@"'
+	gives "another file by another mount" one \
+		'exec unshare --mount sh -c '\''mount --bind . ../again; "$@" <../again/plain/f'\'' sh "$@"' \
+		denied --workspace "$w" -- 'read -r x; echo "$x"'
+	keeps "by a mount of it alone" \
+		'exec unshare --mount sh -c '\''mount --bind secret ../again; exec 7<../again/f; "$@"'\'' sh "$@"'
+	keeps "by a mount that was taken away" 'exec unshare --mount sh -c '\''mount --bind . ../again
+		exec 7<../again/secret/f; umount -l ../again; "$@"'\'' sh "$@"'
+	keeps "by a mount of another namespace" 'exec 7<secret/f; exec unshare --mount "$@"'
+	gives "another file by a mount of another namespace" one 'exec <plain/f; exec unshare --mount "$@"' \
+		denied --workspace "$w" -- 'read -r x; echo "$x"'
+	anew
+	expect_code "root: refused: one that something was mounted over" 125 'whose place cannot be known' \
+		from 'exec unshare --mount sh -c '\''exec 7<plain/f; mount --bind ../aside/f plain/f; "$@"'\'' sh "$@"' \
+		denied --workspace "$w" --keep-fd 7 -- :
+}

@@ -38,10 +38,23 @@ static int run(struct cave_prepared *prepared, const struct cave_spawn *spawn)
 	return WIFEXITED(result.status) ? WEXITSTATUS(result.status) : 128 + WTERMSIG(result.status);
 }
 
+/* NAME=DIR; one is enough here. */
+static void add_folder(struct cave_options *options, struct cave_folder *folder, char *argument)
+{
+	char *path = strchr(argument, '=');
+
+	if (!path)
+		return;
+	*path = 0;
+	*folder = (struct cave_folder){ argument, path + 1 };
+	options->folders = folder;
+	options->nfolders = 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct cave_options options = { .size = sizeof options, .search = getenv("PATH"), .tmpdir = getenv("TMPDIR"),
-					.loader = getenv("CAVE_LOAD") };
+					.loader = getenv("CAVE_LOAD"), .home = getenv("HOME") };
 	struct cave_spawn spawn = { .size = sizeof spawn, .environment = environ, .standard = { 0, 1, 2 } };
 	const struct {
 		const char *name;
@@ -52,6 +65,7 @@ int main(int argc, char **argv)
 	struct cave_prepared *prepared = NULL;
 	struct cave_policy *policy = NULL;
 	struct cave_error error;
+	struct cave_folder folder;
 	const char *path = NULL;
 	int keep[CAVE_KEEP_MAX], i = 1, status;
 
@@ -68,6 +82,8 @@ int main(int argc, char **argv)
 		}
 		if (!known && !strcmp(argv[i], "--keep-fd") && i + 1 < argc && spawn.nkeep < CAVE_KEEP_MAX)
 			keep[spawn.nkeep++] = atoi(argv[++i]);
+		else if (!known && !strcmp(argv[i], "--folder") && i + 1 < argc && !options.nfolders)
+			add_folder(&options, &folder, argv[++i]);
 		else if (!known)
 			path = argv[i];
 	}
