@@ -204,6 +204,7 @@ for kind in root user; do
 	keeps "a file that was removed" 'cp secret/f secret/g; exec 7<secret/g; rm secret/g; "$@"'
 	keeps "a file that was replaced" \
 		'cp .git/config new; exec 7<>.git/config; mv new .git/config; "$@"'
+	keeps "one that has a name beside the denials as well" 'ln secret/f plain/g; "$@" 7<secret/f'
 	keeps "a folder by name" 'export HOME="${PWD%/*}/aside"; exec 7<secret/f; "$@"' named --folder "data=$w" --keep-fd 7
 	keeps "a place in the home" 'export HOME="$PWD"; exec 7>>.git/config; "$@"' \
 		named --folder "data=$work/aside" --keep-fd 7
@@ -224,6 +225,8 @@ for kind in root user; do
 		'read -r x <&7; echo "$x"'
 	gives "one that was removed, and never lay there" hidden \
 		'cp secret/f plain/g; exec 7<plain/g; rm plain/g; "$@"' "$@" --keep-fd 7 -- 'read -r x <&7; echo "$x"'
+	gives "by the name that is granted, whatever others it has" hidden 'ln secret/f plain/g; "$@" <plain/g' "$@" -- \
+		'read -r x; echo "$x"'
 	gives "a file in memory" 'in memory' "$python -c '
 import os, sys
 fd = os.memfd_create(\"x\", os.MFD_ALLOW_SEALING)
