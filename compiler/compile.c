@@ -152,7 +152,7 @@ bool compile_generate(struct compile *c)
 static void expect(struct compile *c)
 {
 	syscalls_expect(&c->diags, &c->policy, c->filter);
-	egress_expect(&c->diags, &c->policy, c->has_hooks ? c->hook : NULL);
+	egress_expect(&c->diags, &c->policy, c->has_hooks ? c->hook : NULL, c->set.hosts);
 	hosts_expect(&c->diags, &c->arena, &c->policy, c->set.hosts);
 	for (size_t i = 0; i < c->nnested; i++)
 		expect(c->nested[i]);

@@ -3,6 +3,7 @@
 #ifndef CAVE_COMPILER_EGRESS_H
 #define CAVE_COMPILER_EGRESS_H
 
+#include "bpf/hostset.h"
 #include "bpf/program.h"
 #include "compiler/diag.h"
 #include "compiler/policy.h"
@@ -62,10 +63,19 @@ const char *egress_disagrees(const struct connect_expectation *x, const struct h
 const char *egress_disagrees_live(const struct connect_expectation *x, const struct hook_program *hook,
 				  uint32_t classes);
 
+/* True if the programs let the tool connect to the address, should it be a name server of the host (x->allow: any). */
+bool egress_resolver_reached(const struct connect_expectation *x, const struct hook_program *hook);
+
+/* A grant of a name by which the tool may connect to the address, by what its lookup may answer; NULL if none is. */
+const struct host_grant *egress_led_there(const struct connect_expectation *x, const struct hook_program *hook,
+					  const struct host_set *set);
+
 /*
- * Runs the programs on every expectation about a connect; `hook` is NULL for a policy without network.  Returns false
- * with each that does not hold recorded as cave_profile_expectation_failed.
+ * Runs the programs on every expectation about a connect; `hook` is NULL for a policy without network, `set` for one
+ * without names.  Returns false with each that does not certainly hold recorded as cave_profile_expectation_failed:
+ * what an address may come to be, of a name or as a name server, is counted as what it is.
  */
-bool egress_expect(struct diags *d, const struct policy *p, const struct hook_program *hook);
+bool egress_expect(struct diags *d, const struct policy *p, const struct hook_program *hook,
+		   const struct host_set *set);
 
 #endif

@@ -330,6 +330,8 @@ static const char *name_text(const struct explanation *x, const struct host_name
 void explain_by_name(struct explanation *x, const char *what, const struct connect_expectation *port)
 {
 	const struct host_set *set = x->compile->set.hosts;
+	const struct host_grant *g;
+	const struct host_rule *r = NULL;
 	struct asked q = { .x = x, .what = what };
 
 	if (!set)
@@ -339,18 +341,13 @@ void explain_by_name(struct explanation *x, const char *what, const struct conne
 		    by_record);
 		return;
 	}
-	for (size_t i = 0; i < set->ngrants; i++) {
-		const struct host_grant *g = &set->grant[i];
-		const struct host_rule *r = NULL;
-
-		if (!is_open(&q, &set->place[g->place], g->class, port))
-			continue;
-		for (size_t k = 0; k < x->compile->policy.nhost_rules && !r; k++)
-			if (x->compile->policy.host_rule[k].line == g->line)
-				r = &x->compile->policy.host_rule[k];
-		add(&q, VERDICT_DEPENDS,
-		    arena_printf(x->arena, "it is reached while a lookup of %s leads there", name_text(x, &g->name)),
-		    at_of(r), "the egress programs (cgroup BPF), and the addresses that the runtime shows them");
+	g = egress_led_there(port, x->compile->hook, set);
+	if (!g)
 		return;
-	}
+	for (size_t k = 0; k < x->compile->policy.nhost_rules && !r; k++)
+		if (x->compile->policy.host_rule[k].line == g->line)
+			r = &x->compile->policy.host_rule[k];
+	add(&q, VERDICT_DEPENDS,
+	    arena_printf(x->arena, "it is reached while a lookup of %s leads there", name_text(x, &g->name)), at_of(r),
+	    "the egress programs (cgroup BPF), and the addresses that the runtime shows them");
 }

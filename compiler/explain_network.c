@@ -153,7 +153,8 @@ bool explain_connect(struct explanation *x, int n, char **word)
 	if (is_unspecified(&q))
 		explain_add(x, x->first->verdict, what,
 			    "it is turned into a connect to this host's loopback address and judged so");
-	if (x->first->verdict == VERDICT_REFUSED && x->compile->policy.resolver && q.port == 53)
+	if (x->first->verdict == VERDICT_REFUSED && x->compile->policy.resolver &&
+	    egress_resolver_reached(&q, x->compile->hook))
 		add_resolver(x, what);
 	if (x->first->verdict == VERDICT_REFUSED)
 		explain_by_name(x, what, &q);

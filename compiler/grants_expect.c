@@ -4,6 +4,9 @@
  * denied if no record grants anything of it: neither itself, nor a folder that it lies in, nor what lies in it; or if a
  * denial has it.  A denial of writing says nothing of the other rights.  Paths are compared as text: where links lead
  * is the host's affair, and the runtime's.
+ *
+ * Where the home folder is, nobody knows before the start, and so not whether a path of the machine lies in it: what is
+ * granted of the one denies nothing of the other for certain, but of what is the system's.
  */
 #include "compiler/grants_expect.h"
 
@@ -19,6 +22,7 @@ struct verdict {
 	bool granted, denied;
 	const char *grant; /* a record that grants it, or a part of it, as it is spelled; NULL: none does */
 	const char *denial; /* one that denies a part of it */
+	const char *maybe; /* one that may grant it, or a part of it, if the home folder is there */
 };
 
 /* A private /dev/shm is found where the host's is. */
@@ -27,6 +31,25 @@ static struct file_path path_of(struct arena *arena, const struct artefact_recor
 	if (record->flags & CAVE_FILE_SHM)
 		return (struct file_path){ "/dev/shm", 0 };
 	return (struct file_path){ arena_strndup(arena, record->payload, record->length), record->flags };
+}
+
+/* True if a path of the machine may be, hold or lie in somebody's home folder. */
+static bool may_be_of_home(const struct file_path *p)
+{
+	static const char *const system[] = { "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64",
+					      "/libx32", "/opt", "/proc", "/run", "/sbin", "/sys", "/usr",
+					      "/var/cache" };
+
+	for (size_t i = 0; i < sizeof system / sizeof *system; i++)
+		if (path_below(p, &(struct file_path){ system[i], 0 }))
+			return false;
+	return !(p->flags & CAVE_FILE_BASES);
+}
+
+/* One is of the home folder, and the other, of the machine, may be as well. */
+static bool may_meet(const struct file_path *a, const struct file_path *b)
+{
+	return (a->flags & CAVE_FILE_HOME && may_be_of_home(b)) || (b->flags & CAVE_FILE_HOME && may_be_of_home(a));
 }
 
 static void judge_record(struct arena *arena, const struct artefact_record *record, const struct file_path *asked,
@@ -40,6 +63,8 @@ static void judge_record(struct arena *arena, const struct artefact_record *reco
 	/* What may be executed and has no final slash is a file, with nothing below. */
 	if (file && !(record->flags & CAVE_FILE_DENY))
 		above = above && inside;
+	if (!(record->flags & CAVE_FILE_DENY) && record->flags & right && may_meet(asked, &of))
+		v->maybe = path_spelling(arena, of.path, of.flags);
 	if ((!above && !inside) || (!(record->flags & CAVE_FILE_DENY) && !(record->flags & right)) ||
 	    (record->flags & CAVE_FILE_ONLY_WRITE && right != CAVE_FILE_WRITE))
 		return;
@@ -65,6 +90,17 @@ static struct verdict judge(struct arena *arena, const struct artefact *a, const
 	return v;
 }
 
+/* Nothing grants it, unless the home folder is there. */
+static void uncertain(struct diags *d, const struct grant_expectation *x, const char *grant)
+{
+	struct diag *e = diag_error(d, CAVE_EXPECTATION_FAILED, x->at,
+				    "this is not certain: where the home folder is, is known at the start only");
+
+	diag_note(d, e, nowhere, "the grant of %s may reach it", grant);
+	diag_note(d, e, nowhere, "it holds with `deny %s%s` in files, which wins",
+		  x->right == CAVE_FILE_WRITE ? "write " : "", path_spelling(d->sources->arena, x->name, x->flags));
+}
+
 static void expect_file(struct diags *d, const struct artefact *a, const struct grant_expectation *x)
 {
 	struct verdict v = judge(d->sources->arena, a, x);
@@ -72,6 +108,8 @@ static void expect_file(struct diags *d, const struct artefact *a, const struct 
 
 	if (x->allow && v.granted && !v.denial)
 		return;
+	if (!x->allow && !v.denied && !v.grant && v.maybe)
+		uncertain(d, x, v.maybe);
 	if (!x->allow && (v.denied || !v.grant))
 		return;
 	e = diag_error(d, CAVE_EXPECTATION_FAILED, x->at, "this expectation does not hold: it is %s",

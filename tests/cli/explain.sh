@@ -7,7 +7,7 @@ cat >"$work/p.cave" <<'END'
 profile explained {
     network {
         allow tcp 10.0.0.0/24 except 10.0.0.9 port 443
-        deny tcp 10.0.0.8 port 443
+        deny tcp 10.0.0.8 port 443; deny udp 192.0.2.53 port 53
         allow resolver
     }
     credentialEnv OPENAI_API_KEY
@@ -39,6 +39,8 @@ asks 'an except' 1 'excepts this address' connect tcp 10.0.0.9 port 443
 asks 'a denial' 1 'p.cave:4: deny tcp 10.0.0.8 port 443' connect tcp 10.0.0.8 port 443
 asks 'another address' 1 'no line allows this address' connect tcp 192.0.2.1 port 443
 asks 'a name server' 1 "if the address is one of the host's name servers" connect udp 192.0.2.1 port 53
+asks 'a name server that is denied' 1 'this line denies' connect udp 192.0.2.53 port 53
+expect 'is none that depends' -z "$(grep -F "the host's name servers" "$work/out")"
 asks 'by what' 1 'by the egress program at connect4 (cgroup BPF), with EPERM' connect tcp 192.0.2.1 port 443
 asks 'listening' 1 'no line listens at this address' listen tcp 127.0.0.1 port 80
 asks 'a call of the base set' 0 'the base set allows it' syscall read

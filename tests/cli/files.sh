@@ -187,6 +187,25 @@ both 'files { execute folder t/bin/ }' 'allow execute folder t/bin/x'
 both 'files { execute folder t/bin }' 'deny execute folder t/bin/x'
 both 'use <ssh>' 'deny read home/.ssh'
 both 'use <node>' 'allow execute "/usr/bin/node"'
+# Where the home folder is, is known at the start only.
+for path in '"/home/a"' '"/root/.ssh"' '"/tmp/x/.ssh/id"' '"/srv"' '"/etcetera"'; do
+	for grant in home home/.ssh; do
+		fails "files { read $grant }" "deny read $path"
+		says "not certain"
+		says "deny $path"
+		holds "files { read $grant }" "deny write $path"
+		fails "files { write $grant }" "deny write $path"
+		holds "files { write $grant; deny write optional $path }" "deny write $path"
+		holds "files { read $grant; deny optional $path }" "deny read $path"
+		fails "files { read $path }" "deny read $grant"
+		says "not certain"
+		fails "files { read $path }" "allow read $grant"
+	done
+done
+both 'files { read home }' 'deny read "/etc/shadow"'
+both 'files { read home }' 'deny read "/usr/share/x"'
+both 'use <java>, <fonts>' 'deny read home'
+both 'files { write workspace, tmp; read folder in; read "./lib" }' 'deny read "/root"'
 fails 'files { read "/etc/ssl" }' 'deny read "/etc"'
 says '"/etc/ssl"'
 fails 'files { read "/opt/a" }' 'allow read "/opt"'

@@ -119,6 +119,53 @@ for x in 'allow lookup example.org' 'deny lookup api.example.com' 'allow connect
 	expect "it does not hold: $x" "$status" = 1 -a -n "$(grep cave_profile_expectation_failed "$work/err")"
 done
 
+# What an address may come to be, of a name or as a name server, is known at the start only: network block, expectation.
+expects() {
+	printf 'profile p {\n network { %s }\n expect { %s }\n}\n' "$1" "$2" >"$work/x.cave"
+	run "$cavec" "$work/x.cave" -o "$work/x.bpf"
+}
+certain() {
+	expects "$1" "$2"
+	expect "certain: $1: $2" "$status" = 0
+}
+uncertain() { # … TEXT
+	expects "$1" "$2"
+	expect "not certain: $1: $2" "$status" = 1 -a -n "$(grep ':3:11: error: this is not certain: '"$3"'.*expectation_failed' \
+		"$work/err")" -a -n "$(grep ':2:12: note: ' "$work/err")"
+}
+led='a granted name may lead there' server='it may be a name server of the host'
+near='allow tcp a.example.com port 8443 within 127.77.0.0/24' public='allow tcp *.example.com port 80'
+uncertain "$near" 'deny connect tcp 127.77.0.1 port 8443' "$led"
+expect "with what makes it hold" -n "$(grep 'it holds with `deny 127.77.0.1`' "$work/err")"
+uncertain "$near" 'allow connect tcp 127.77.0.1 port 8443' "$led"
+uncertain "$near" 'deny connect tcp ::ffff:127.77.0.1 port 8443' "$led"
+uncertain "$near" 'deny connect tcp 64:ff9b::127.77.0.1 port 8443' "$led"
+uncertain "$near" 'deny connect tcp 2001:db8:64::127.77.0.1 port 8443' "$led"
+uncertain "$near" 'deny connect tcp 2001:db8:7f4d:1:: port 8443' "$led"
+certain "$near" 'deny connect tcp 2001:db8:64::127.78.0.1 port 8443; deny connect tcp 64:ff9b::127.78.0.1 port 8443'
+certain "$near" 'deny connect tcp 127.77.1.0 port 8443; deny connect tcp 8.8.8.8 port 8443'
+certain "$near" 'deny connect tcp 127.77.0.1 port 8444; deny connect udp 127.77.0.1 port 8443'
+certain "$near; deny 127.77.0.1" 'deny connect tcp 127.77.0.1 port 8443; deny connect tcp 64:ff9b::127.77.0.1 port 8443'
+certain "$near; deny 127.77.0.1" 'deny connect tcp 2001:db8:64::127.77.0.1 port 8443'
+uncertain "$near; deny 127.77.0.1" 'deny connect tcp 127.77.0.2 port 8443' "$led"
+certain "$near; deny tcp 127.77.0.0/24 port 8443" 'deny connect tcp 127.77.0.2 port 8443'
+certain "$near; allow tcp 127.77.0.1 port 8443" 'allow connect tcp 127.77.0.1 port 8443'
+uncertain "$public" 'deny connect tcp 8.8.8.8 port 80' "$led"
+uncertain "$public" 'deny connect tcp 2606:4700::1 port 80' "$led"
+certain "$public; deny 8.8.8.0/24" 'deny connect tcp 8.8.8.8 port 80'
+certain "$public" 'deny connect tcp 10.0.0.1 port 80; deny connect tcp 127.0.0.1 port 80; deny connect tcp ::1 port 80'
+certain "$public" 'deny connect tcp 169.254.169.254 port 80; deny connect tcp 8.8.8.8 port 443'
+uncertain 'allow tcp a.example.com except 8.8.4.4 port 80' 'deny connect tcp 8.8.8.8 port 80' "$led"
+certain 'allow tcp a.example.com except 8.8.8.8 port 80' 'deny connect tcp 8.8.8.8 port 80'
+for to in 127.77.0.53 192.0.2.53 2001:db8::53; do
+	uncertain 'allow resolver' "deny connect udp $to port 53" "$server"
+	uncertain 'allow resolver' "allow connect tcp $to port 53" "$server"
+	certain 'allow resolver' "deny connect udp $to port 54"
+	certain "allow resolver; deny $to" "deny connect udp $to port 53; deny connect tcp $to port 53"
+	uncertain "allow resolver; deny udp $to port 53" "deny connect tcp $to port 53" "$server"
+	certain "allow resolver; allow udp $to port 53" "allow connect udp $to port 53"
+done
+
 # diffs NAME STATUS OLD NEW: network blocks.
 diffs() {
 	printf 'profile p {\n  network { %s }\n}\n' "$3" >"$work/old.cave"
