@@ -129,9 +129,11 @@ for text in 'look up and reach tcp api.example.com port 443' \
 	expect "the summary says: $text" -n "$(grep -F "$text" "$work/out")"
 done
 
-printf 'profile p { files { read "/\377" } }\n' >"$work/bytes.cave"
-run "$cavec" explain --format json "$work/bytes.cave" read "$(printf '/\377')"
-expect 'JSON of a path that is no UTF-8' "$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[0]["verdict"])' \
+printf 'profile p { files { read "/srv" } }\n' >"$work/bytes.cave"
+run "$cavec" explain --format json "$work/bytes.cave" read "$(printf '/srv/\377')"
+expect 'a path that is no UTF-8 is no question' "$status" = 2 -a ! -s "$work/out" -a -n "$(grep 'does not show' "$work/err")"
+run "$cavec" explain --format json "$work/bytes.cave" read "$(printf '/srv/\303\251')"
+expect 'JSON of a path of other letters' "$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[0]["verdict"])' \
 	"$work/out")" = allowed
 
 expect_status 'no policy' 2 "$cavec" explain
