@@ -17,6 +17,11 @@
 #                  runtime/check also the interpreter: bpf/vm.h, bpf/program.h, bpf/arena.h
 #   tests          anything
 
+# On all processors, unless it is said otherwise.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 VERSION := 0.1.0
 PREFIX ?= /usr/local
 DESTDIR ?=
