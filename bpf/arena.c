@@ -108,15 +108,18 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_vprintf(struct arena *a, const char *format, va_list ap)
 {
+	char few[256]; /* mostly enough */
 	va_list again;
 	char *s;
 	int n;
 
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, format, again);
+	n = vsnprintf(few, sizeof few, format, again);
 	va_end(again);
 	if (n < 0)
 		out_of_memory();
+	if ((size_t)n < sizeof few)
+		return arena_strndup(a, few, (size_t)n);
 	s = arena_alloc(a, (size_t)n + 1);
 	vsnprintf(s, (size_t)n + 1, format, ap);
 	return s;

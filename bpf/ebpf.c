@@ -126,8 +126,8 @@ static inline uint8_t *stack_address(struct machine *m, int64_t offset, unsigned
  * Where `size` bytes at `off` from the register lie; NULL where the verifier would not have it.  What is
  * read of the stack must have been written before, and what is written to counts as written from now on.
  */
-static inline uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsigned size, bool write,
-			const struct ebpf_input *in)
+static inline __attribute__((always_inline)) uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsigned size,
+							      bool write, const struct ebpf_input *in)
 {
 	const int64_t offset = (int64_t)m->value[reg] + off;
 
@@ -169,9 +169,9 @@ static inline bool load_packet_pointer(struct machine *m, const struct bpf_insn 
 	return true;
 }
 
-static inline bool load(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
+static inline __attribute__((always_inline)) bool load_sized(struct machine *m, const struct bpf_insn *insn,
+							      const struct ebpf_input *in, unsigned size)
 {
-	unsigned size = size_of(insn->code);
 	const uint8_t *from;
 
 	if (load_packet_pointer(m, insn, in))
@@ -182,6 +182,11 @@ static inline bool load(struct machine *m, const struct bpf_insn *insn, const st
 	m->value[insn->dst_reg] = read_memory(from, size);
 	m->kind[insn->dst_reg] = NUMBER;
 	return true;
+}
+
+static bool load(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
+{
+	return load_sized(m, insn, in, size_of(insn->code));
 }
 
 static inline bool store(struct machine *m, const struct bpf_insn *insn, const struct ebpf_input *in)
@@ -534,10 +539,10 @@ static void reset(struct machine *m, unsigned context)
 enum quick { NEXT, TAKEN, SLOW };
 
 /*
- * What most of a program is: numbers computed with, compared with constants, and moved to and from the stack.  SLOW if
- * the instruction is something else, or is not on numbers; nothing is done then.
+ * What most of a program is: numbers computed with, compared with constants, and moved to and from memory.  SLOW if the
+ * instruction is something else, is not on numbers, or must not be; nothing is done then.
  */
-static inline enum quick run_quick(struct machine *m, const struct bpf_insn *i)
+static inline enum quick run_quick(struct machine *m, const struct bpf_insn *i, const struct ebpf_input *in)
 {
 	const uint8_t dst = i->dst_reg, src = i->src_reg;
 	const uint32_t left = (uint32_t)m->value[dst], imm = (uint32_t)i->imm;
@@ -559,6 +564,29 @@ static inline enum quick run_quick(struct machine *m, const struct bpf_insn *i)
 		return !number ? SLOW : left <= imm ? TAKEN : NEXT;
 	case BPF_JMP | BPF_JA:
 		return TAKEN;
+	case BPF_LDX | BPF_MEM | BPF_B:
+		return load_sized(m, i, in, 1) ? NEXT : SLOW;
+	case BPF_LDX | BPF_MEM | BPF_H:
+		return load_sized(m, i, in, 2) ? NEXT : SLOW;
+	case BPF_LDX | BPF_MEM | BPF_W:
+		return load_sized(m, i, in, 4) ? NEXT : SLOW;
+	case BPF_LDX | BPF_MEM | BPF_DW:
+		return load_sized(m, i, in, 8) ? NEXT : SLOW;
+	case BPF_STX | BPF_MEM | BPF_W:
+	case BPF_STX | BPF_MEM | BPF_DW:
+	case BPF_ST | BPF_MEM | BPF_W:
+	case BPF_ST | BPF_MEM | BPF_DW:
+		return store(m, i, in) ? NEXT : SLOW;
+	case BPF_ALU | BPF_END | BPF_TO_BE:
+		if (!number)
+			return SLOW;
+		m->value[dst] = host_order(m->value[dst], i->imm);
+		return NEXT;
+	case BPF_ALU64 | BPF_OR | BPF_X:
+		if (!number || m->kind[src] != NUMBER)
+			return SLOW;
+		m->value[dst] |= m->value[src];
+		return NEXT;
 	case BPF_ALU | BPF_MOV | BPF_K:
 		m->value[dst] = imm;
 		m->kind[dst] = NUMBER;
@@ -623,7 +651,7 @@ static bool run(struct machine *m, const struct bpf_insn *insn, size_t n, size_t
 	bool taken;
 
 	for (const struct bpf_insn *i = insn + at; i < insn + n; i++) {
-		const enum quick quick = run_quick(m, i);
+		const enum quick quick = run_quick(m, i, in);
 
 		count++;
 		if (quick == TAKEN) {

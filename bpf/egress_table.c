@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "bpf/sort.h"
+
 enum {
 	ALIGNMENT = 8,
 	KEY4 = 4, /* bytes of a key: an IPv4 address, or a digit of an IPv6 address */
@@ -250,33 +252,46 @@ static bool build_cell(struct arena *a, const struct net_cell *c, enum net_famil
 
 /* --- ports ---------------------------------------------------------------- */
 
+static int by_first_port(const void *a, const void *b)
+{
+	const struct net_ports *x = a, *y = b;
+
+	return (x->lo > y->lo) - (x->lo < y->lo);
+}
+
+/* Ranges that overlap or touch become one. */
+static size_t merge_ports(struct net_ports *range, size_t n)
+{
+	size_t kept = 0;
+
+	sort(range, n, sizeof *range, by_first_port);
+	for (size_t i = 1; i < n; i++) {
+		struct net_ports *last = &range[kept];
+
+		if (range[i].lo > last->hi + 1)
+			range[++kept] = range[i];
+		else if (range[i].hi > last->hi)
+			last->hi = range[i].hi;
+	}
+	return n ? kept + 1 : 0;
+}
+
 /* The ports by which UDP reaches some IPv4 address. */
 static struct net_portset some_ports(struct arena *a, const struct net_set *set)
 {
 	const struct net_cell *c = &set->cell[NET_UDP][NET_V4];
 	bool *listed = ARENA_ARRAY(a, set->nportsets + 1, bool);
-	int *change = ARENA_ARRAY(a, 0x10001, int);
 	struct net_ports *range = NULL;
 	size_t n = 0, cap = 0;
-	int open = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct net_portset *p = &set->portset[c->interval[i].ports];
 
-		for (size_t k = 0; k < p->n && !listed[c->interval[i].ports]; k++) {
-			change[p->range[k].lo]++;
-			change[p->range[k].hi + 1]--;
-		}
+		for (size_t k = 0; k < p->n && !listed[c->interval[i].ports]; k++)
+			*ARENA_PUSH(a, range, n, cap) = p->range[k];
 		listed[c->interval[i].ports] = true;
 	}
-	for (unsigned port = 0; port <= 0xffff; port++) {
-		if (!open && change[port])
-			ARENA_PUSH(a, range, n, cap)->lo = (uint16_t)port;
-		open += change[port];
-		if (open)
-			range[n - 1].hi = (uint16_t)port;
-	}
-	return (struct net_portset){ range, n };
+	return (struct net_portset){ range, merge_ports(range, n) };
 }
 
 /* The keys of one set, from `at` on; returns how many. */

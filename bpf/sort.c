@@ -72,7 +72,8 @@ static void sort_part(const struct sorter *s, char *base, size_t n)
 
 void sort(void *base, size_t n, size_t size, int (*order)(const void *, const void *))
 {
-	_Alignas(16) uint64_t few[64];
+	/* Most of what is sorted fits here; the C library would ask the kernel for the rest each time. */
+	_Alignas(16) uint64_t few[1024];
 	const size_t needed = (n / 2 + 1) * size;
 	struct sorter s = { size, order, needed <= sizeof few ? (char *)few : malloc(needed) };
 

@@ -65,4 +65,16 @@ static inline void buffer_text(struct buffer *b, const char *text)
 	buffer_add(b, text, strlen(text));
 }
 
+/* What "%u" writes, of which a list of ports has thousands. */
+static inline void buffer_number(struct buffer *b, unsigned n)
+{
+	char digits[3 * sizeof n];
+	size_t at = sizeof digits;
+
+	do
+		digits[--at] = (char)('0' + n % 10);
+	while (n /= 10);
+	buffer_add(b, digits + at, sizeof digits - at);
+}
+
 #endif

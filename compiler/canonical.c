@@ -137,17 +137,18 @@ void canonical_range(struct canonical_list *l, enum net_family family, struct ne
 
 void canonical_ports(struct buffer *b, const struct net_portset *set)
 {
-	buffer_printf(b, " port {");
+	buffer_text(b, " port {");
 	for (size_t i = 0; i < set->n; i++) {
 		struct net_ports r = set->range[i];
 
-		buffer_printf(b, i ? ", " : " ");
-		if (r.lo == r.hi)
-			buffer_printf(b, "%u", r.lo);
-		else
-			buffer_printf(b, "%u-%u", r.lo, r.hi);
+		buffer_text(b, i ? ", " : " ");
+		buffer_number(b, r.lo);
+		if (r.lo != r.hi) {
+			buffer_text(b, "-");
+			buffer_number(b, r.hi);
+		}
 	}
-	buffer_printf(b, " }");
+	buffer_text(b, " }");
 }
 
 /* Every local address of the family has these ports: only a listen can reach the unspecified one. */

@@ -561,7 +561,6 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 			  const struct net_operand *o, const struct addr_ranges *reached,
 			  bool bounded)
 {
-	struct addr_text text = addr_show_range(o->family, o->lo, o->hi);
 	bool good = true;
 	struct diag *e;
 
@@ -571,7 +570,7 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 		e = diag_error(
 			d, CAVE_VALUE, o->at,
 			"%s holds addresses of 64:ff9b:1::/48, which carry IPv4 in no one way",
-			text.s);
+			addr_show_range(o->family, o->lo, o->hi).s);
 		diag_note(d, e, (struct span){ 0 }, "write: except 64:ff9b:1::/48");
 		good = false;
 	}
@@ -584,7 +583,7 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 		     !addr_within(operand_range(o), b->range)))
 			continue;
 		e = diag_error(d, CAVE_VALUE, o->at, "%s is a range that holds %s addresses",
-			       text.s, b->what);
+			       addr_show_range(o->family, o->lo, o->hi).s, b->what);
 		diag_note(d, e, (struct span){ 0 }, "name single addresses, or write: except %s",
 			  addr_show_range(b->family, b->range.lo, b->range.hi).s);
 		good = false;

@@ -68,6 +68,7 @@ static bool follow_hook(struct whole *w, enum cave_hook hook)
 {
 	w->hook = hook;
 	w->turn = 0;
+	w->counted = ARENA_ARRAY(w->v->a, w->v->hook[hook].n + 1, uint8_t);
 	switch (hook) {
 	case CAVE_HOOK_EGRESS:
 	case CAVE_HOOK_INGRESS:

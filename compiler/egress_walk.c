@@ -7,7 +7,10 @@
 
 #include "bpf/arena.h"
 
-enum { MAX_PEELS = 8, UNDECIDED = 2, UNTRIED = 0, COUNTS = 1, COUNTS_NOT = 2 };
+enum { MAX_PEELS = 8, UNDECIDED = 2 };
+
+/* What the walk does at an instruction, beyond following it. */
+enum { LOOKS = 1, KNOWN = 2, EXITS = 4, ENDS = 8 };
 
 /* --- what is decided ------------------------------------------------------ */
 
@@ -584,9 +587,7 @@ static bool is_final(struct walker *k, const struct state *s, size_t at)
 		return false;
 	if (insn->code == (BPF_JMP | BPF_JA) || s->reg[BPF_REG_6].kind != CONTEXT || s->reg[BPF_REG_6].add)
 		return false;
-	if (k->counts[at] == UNTRIED)
-		k->counts[at] = k->w->counts(k->w->closure, at) ? COUNTS : COUNTS_NOT;
-	return k->counts[at] == COUNTS;
+	return k->w->counts(k->w->closure, at);
 }
 
 /* bpf_skb_load_bytes(): the packet is long enough, or it is not. */
@@ -622,6 +623,16 @@ static enum walk_end leave(const struct walker *k, const struct state *s)
 	return arrive(k, s, v->add);
 }
 
+/* An instruction that is more than a step: where it goes on is found out. */
+static enum walk_end follow_jump(struct walker *k, struct state *s, const struct bpf_insn *insn, size_t at)
+{
+	if (is_conditional(insn))
+		return decide(k, s, insn, at);
+	if (insn->code == (BPF_JMP | BPF_EXIT))
+		return k->judgement ? WALK_LOST : leave(k, s);
+	return load_packet(k, s, at);
+}
+
 static enum walk_end follow(struct walker *k, struct state *s, size_t at)
 {
 	const struct hook_program *p = k->w->program;
@@ -630,23 +641,20 @@ static enum walk_end follow(struct walker *k, struct state *s, size_t at)
 
 	while (at < p->n) {
 		const struct bpf_insn *insn = &p->insn[at];
+		const uint8_t does = k->does[at];
 
-		if (k->judgement && find_exit(k->judgement, at, &exit))
+		if (does & EXITS && find_exit(k->judgement, at, &exit))
 			return arrive_at_exit(k, exit);
-		if (k->known && k->known[at] && judge(k, s, at, &end))
+		if (does & KNOWN && judge(k, s, at, &end))
 			return end;
-		if (k->decided && is_final(k, s, at))
+		if (does & LOOKS && is_final(k, s, at))
 			return arrive(k, s, k->decided[at]);
+		if (does & ENDS)
+			return follow_jump(k, s, insn, at);
 		if (insn->code == (BPF_JMP | BPF_JA)) {
 			at += 1 + (size_t)insn->off;
 			continue;
 		}
-		if (is_conditional(insn))
-			return decide(k, s, insn, at);
-		if (insn->code == (BPF_JMP | BPF_EXIT))
-			return k->judgement ? WALK_LOST : leave(k, s);
-		if (insn->code == (BPF_JMP | BPF_CALL) && insn->imm == BPF_FUNC_skb_load_bytes)
-			return load_packet(k, s, at);
 		if (insn->code == (BPF_ALU64 | BPF_RSH | BPF_K) && s->reg[insn->dst_reg].kind == FIELD &&
 		    !is_plain(&s->reg[insn->dst_reg])) {
 			k->written |= (uint16_t)(1u << insn->dst_reg);
@@ -683,6 +691,29 @@ static uint8_t *find_known(const struct walk *w, struct arena *a)
 	return known;
 }
 
+/* Most instructions are just followed; this is asked of each once, not each time that the walk comes by. */
+static uint8_t *find_does(const struct walker *k, struct arena *a)
+{
+	const struct hook_program *p = k->w->program;
+	uint8_t *does = ARENA_ARRAY(a, p->n + 1, uint8_t);
+
+	for (size_t at = 0; at < p->n; at += walk_is_wide(&p->insn[at]) ? 2 : 1) {
+		const struct bpf_insn *i = &p->insn[at];
+
+		if (is_conditional(i) || i->code == (BPF_JMP | BPF_EXIT) ||
+		    (i->code == (BPF_JMP | BPF_CALL) && i->imm == BPF_FUNC_skb_load_bytes))
+			does[at] = ENDS;
+		if (k->known && k->known[at])
+			does[at] |= KNOWN;
+		if (k->decided && k->decided[at] != UNDECIDED)
+			does[at] |= LOOKS;
+	}
+	for (int i = 0; k->judgement && i < JUDGED_EXITS; i++)
+		if (k->judgement->exit[i] && k->judgement->exit[i] < p->n)
+			does[k->judgement->exit[i]] |= EXITS;
+	return does;
+}
+
 enum walk_end walk_program(const struct walk *w)
 {
 	struct walker k = { .w = w, .now = w->inputs };
@@ -690,8 +721,8 @@ enum walk_end walk_program(const struct walk *w)
 	enum walk_end end;
 
 	k.decided = find_decided(w->program, w->arena);
-	k.counts = ARENA_ARRAY(w->arena, w->program->n + 1, uint8_t);
 	k.known = find_known(w, w->arena);
+	k.does = find_does(&k, w->arena);
 	s.reg[BPF_REG_1].kind = CONTEXT;
 	s.reg[BPF_REG_10].kind = STACK;
 	end = start(&k, &s, 0);
@@ -739,6 +770,7 @@ enum walk_end walk_judgement(const struct walk *w, const struct judgement *j, st
 	if (!is_sound(w, j))
 		return WALK_LOST;
 	set_operands(&s, j);
+	k.does = find_does(&k, w->arena);
 	end = start(&k, &s, j->at);
 	if (end == WALK_DONE)
 		*out = (struct walk_known){ j, k.written, k.exits };

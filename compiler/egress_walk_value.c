@@ -97,10 +97,16 @@ static bool load_table(const struct walk *w, const struct value *from, int64_t o
 {
 	const struct ebpf_map *m = &w->map[from->map];
 	uint64_t value = 0;
+	uint32_t word;
 
-	if (offset < 0 || offset + size > m->spec.value_size || offset % size)
+	if (offset < 0 || offset + size > m->spec.value_size || offset & (size - 1))
 		return false;
-	memcpy(&value, m->value + offset, size);
+	if (size == sizeof word) {
+		memcpy(&word, m->value + offset, sizeof word);
+		value = word;
+	} else {
+		memcpy(&value, m->value + offset, size);
+	}
 	*out = walk_make_number(value);
 	return true;
 }

@@ -45,8 +45,8 @@ struct walker {
 	struct memory *unused;
 	struct walk_region now; /* of the path that is followed */
 	const uint8_t *decided; /* by instruction: the answer of all that goes on from there, or UNDECIDED */
-	uint8_t *counts; /* by instruction: what w->counts() says */
 	const uint8_t *known; /* by instruction: 1 + the first of w->known that begins there; NULL: none do */
+	const uint8_t *does; /* by instruction: what there is to be done (egress_walk.c) */
 	const struct judgement *judgement; /* that is followed by itself; NULL: the program is */
 	uint16_t written; /* registers, by a judgement */
 	uint8_t exits; /* that it went to */

@@ -255,7 +255,9 @@ static bool check_counts(void *closure, size_t at)
 {
 	const struct whole *w = closure;
 
-	return counts_from(w->v, w->hook, at);
+	if (!w->counted[at])
+		w->counted[at] = counts_from(w->v, w->hook, at) ? 1 : 2;
+	return w->counted[at] == 1;
 }
 
 bool whole_follow(struct whole *w, struct walk *walk)
@@ -268,7 +270,7 @@ bool whole_follow(struct whole *w, struct walk *walk)
 	walk->counts = w->v->denials || walk->program->maps ? check_counts : NULL;
 	walk->visit = check_answer;
 	walk->closure = w;
-	w->walk = walk;
+	whole_lay(w, walk);
 	if (walk_program(walk) == WALK_LOST && !w->v->failed) {
 		diag_error(w->v->d, CAVE_PROOF_FAILED, w->v->p->at, "the program for %s cannot be followed for all inputs",
 			   artefact_hook_name(w->hook));

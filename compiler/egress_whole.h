@@ -20,7 +20,13 @@ struct expected {
 	struct walk_write write; /* to the context, where it is let through; size 0: nothing */
 };
 
-enum { WHOLE_CONTEXT = 256 }; /* no context is longer */
+enum { WHOLE_CONTEXT = 256 }; /* no context and no packet is longer */
+
+/* Which bytes of a context or packet say something. */
+struct whole_laid {
+	uint16_t at[WHOLE_CONTEXT];
+	size_t n;
+};
 
 struct whole {
 	struct prover *v;
@@ -28,8 +34,11 @@ struct whole {
 	enum cave_hook hook;
 	struct expected (*spec)(struct whole *w);
 	const struct walk *walk; /* the inputs, as they have been laid */
+	struct whole_laid ctx, packet;
+	uint8_t filler[WHOLE_CONTEXT]; /* what the other bytes are when the interpreter runs */
 	const char *form; /* what the address and port of a question are, for a message; NULL: just that */
 	unsigned turn; /* of the ends of regions that are run */
+	uint8_t *counted; /* by instruction of the hook's program: 1 if what goes on there counts, 2 if not, 0: not asked */
 	/* One part of a region, while it is looked at. */
 	const struct walk_answer *answer;
 	const struct walk_region *part;
@@ -73,6 +82,8 @@ bool whole_call(struct whole *w, enum cave_hook hook);
 bool whole_socket(struct whole *w);
 bool whole_packet(struct whole *w, enum cave_hook hook);
 
+/* Takes the inputs that whole_point() fills in. */
+void whole_lay(struct whole *w, const struct walk *walk);
 /* Whether the interpreter gives the right answer to the input that is the lowest of the region. */
 bool whole_point(struct whole *w, const struct walk_region *at);
 /* Whether the answer is right all through its region. */

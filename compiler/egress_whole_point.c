@@ -7,19 +7,18 @@
 
 #include "compiler/egress_whole.h"
 
+_Static_assert((int)WIRE_MAX <= (int)WHOLE_CONTEXT, "a packet's bytes have places");
+
 /* What the program is not to look at. */
 static uint8_t filler(size_t at)
 {
 	return (uint8_t)(0xa5 ^ 37 * at);
 }
 
-static inline uint8_t byte_at(const struct walk_region *r, const struct walk_byte *b, size_t at)
+static uint8_t byte_at(const struct walk_region *r, const struct walk_byte *b, size_t at)
 {
-	walk_number n;
+	const walk_number n = r->lo[b->variable];
 
-	if (b->variable == WALK_UNKNOWN)
-		return filler(at);
-	n = r->lo[b->variable];
 	switch (b->variable) {
 	case WALK_CONSTANT:
 		return b->value;
@@ -30,10 +29,32 @@ static inline uint8_t byte_at(const struct walk_region *r, const struct walk_byt
 	}
 }
 
-static void fill(uint8_t *to, const struct walk_region *r, const struct walk_byte *from, size_t n)
+/* Of most bytes nothing is known; those that say something are few. */
+static size_t find_laid(const struct walk_byte *from, size_t n, uint16_t *at)
 {
+	size_t found = 0;
+
 	for (size_t i = 0; i < n; i++)
-		to[i] = byte_at(r, &from[i], i);
+		if (from[i].variable != WALK_UNKNOWN)
+			at[found++] = (uint16_t)i;
+	return found;
+}
+
+void whole_lay(struct whole *w, const struct walk *walk)
+{
+	w->walk = walk;
+	w->ctx.n = find_laid(walk->ctx, walk->ctx_size, w->ctx.at);
+	w->packet.n = find_laid(walk->packet, walk->packet_size, w->packet.at);
+	for (size_t i = 0; i < WHOLE_CONTEXT; i++)
+		w->filler[i] = filler(i);
+}
+
+static void fill(uint8_t *to, const struct whole *w, const struct walk_region *r, const struct walk_byte *from, size_t n,
+		 const struct whole_laid *laid)
+{
+	memcpy(to, w->filler, n);
+	for (size_t i = 0; i < laid->n; i++)
+		to[laid->at[i]] = byte_at(r, &from[laid->at[i]], laid->at[i]);
 }
 
 /* What has become of the context, in words. */
@@ -42,11 +63,12 @@ static size_t find_writes(const uint8_t *before, const uint8_t *after, size_t n,
 	size_t found = 0;
 
 	for (size_t i = 0; i + 4 <= n; i += 4) {
-		uint32_t word;
+		uint32_t was, word;
 
-		if (!memcmp(before + i, after + i, 4))
-			continue;
+		memcpy(&was, before + i, 4);
 		memcpy(&word, after + i, 4);
+		if (was == word)
+			continue;
 		write[found++] = (struct walk_write){ (int64_t)i, 4, word };
 	}
 	return found;
@@ -62,9 +84,9 @@ bool whole_point(struct whole *w, const struct walk_region *at)
 	struct walk_answer answer = { .region = at, .write = write };
 	uint64_t result;
 
-	fill(before, at, walk->ctx, walk->ctx_size);
+	fill(before, w, at, walk->ctx, walk->ctx_size, &w->ctx);
 	memcpy(after, before, walk->ctx_size);
-	fill(packet, at, walk->packet, walk->packet_size);
+	fill(packet, w, at, walk->packet, walk->packet_size, &w->packet);
 	/* A program knows no more of the length than whether some bytes are there. */
 	in.packet_size = at->lo[WALK_LENGTH] < walk->packet_size ? (size_t)at->lo[WALK_LENGTH] : walk->packet_size;
 	if (!run_program(w->v, w->hook, &in, &result))
