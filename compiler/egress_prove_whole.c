@@ -90,18 +90,20 @@ static bool judges(const struct prover *v)
 	return !granted || v->hook[CAVE_HOOK_EGRESS].njudgements;
 }
 
+/* What comes and goes while a policy is in force is asked point by point; nor is all known of all Teredo addresses. */
+bool may_be_whole(const struct prover *v)
+{
+	return !v->names && !v->p->nlistens && !sweeps_are_vague(v->p);
+}
+
 void prove_whole(struct prover *v)
 {
 	struct whole w = { .v = v };
 	struct judged judged = { NULL, 0, 0 };
 
-	/* What comes and goes while a policy is in force is asked point by point. */
-	if (v->names || v->p->nlistens)
+	if (!may_be_whole(v))
 		return;
 	sweeps_init(&w.sweeps, v, false);
-	/* Nor is everything known of all Teredo addresses. */
-	if (w.sweeps.peer[NET_V6].vague)
-		return;
 	note_granted(&w);
 	/* Without judgements all pairs of a packet's own addresses and its socket's would be followed. */
 	if (!judges(v))

@@ -168,6 +168,8 @@ void prove_destinations(struct prover *v);
 bool allows_v6(const struct policy *p);
 /* Follows programs for all their inputs, as far as that goes: v->whole says which. */
 void prove_whole(struct prover *v);
+/* Whether it is worth trying. */
+bool may_be_whole(const struct prover *v);
 /* Whether what judges endpoints of one's own, in every hook, is right for all addresses and ports. */
 bool prove_own(struct prover *v);
 /* Needs the samples: every program for all addresses and ports. */

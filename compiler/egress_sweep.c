@@ -208,8 +208,7 @@ static const struct verdict *judge_at(struct sweeps *s, enum net_family family, 
 	return k->verdict;
 }
 
-/* Whether what an IPv6 address carries as a client makes a difference: then Teredo addresses differ bit by bit. */
-static bool is_vague(const struct policy *p)
+bool sweeps_are_vague(const struct policy *p)
 {
 	bool teredo = false, carried = false;
 
@@ -244,7 +243,7 @@ static void sweep_peers(struct sweeps *s, bool mixed)
 		for (size_t i = 0; i < w->n; i++)
 			w->stretch[i].verdict = judge_at(s, (enum net_family)family, w->stretch[i].from, mixed);
 	}
-	s->peer[NET_V6].vague = is_vague(p);
+	s->peer[NET_V6].vague = sweeps_are_vague(p);
 }
 
 /* --- endpoints of one's own ----------------------------------------------- */

@@ -43,6 +43,9 @@ struct sweeps {
 	struct known **known;
 };
 
+/* Whether what an IPv6 address carries as a client makes a difference: then Teredo addresses differ bit by bit. */
+bool sweeps_are_vague(const struct policy *p);
+
 /* With the mixtures, if those are asked for. */
 void sweeps_init(struct sweeps *s, struct prover *v, bool mixed);
 

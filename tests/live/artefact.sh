@@ -56,6 +56,9 @@ cp "$work/full.cave" "$work/a/deep/er"
 (cd "$work/a/deep/er" && TZ=Asia/Tokyo LC_ALL=C HOME=/nowhere USER=other "$cavec" full.cave -o ../full.bpf)
 expect "the same bytes from another folder, time zone and user" \
 	"$(sha256sum <"$work/a/deep/full.bpf")" = "$(sha256sum <"$file")"
+expect_status "it compiles on one processor" 0 taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" \
+	"$cavec" "$work/full.cave" -o "$work/one.bpf"
+expect "to the same bytes" "$(sha256sum <"$work/one.bpf")" = "$(sha256sum <"$file")"
 expect "no path of this machine in it" -z "$(grep -aF "$work" "$file")"
 
 # --- damage: refused with a code, never started, never a crash
