@@ -4,6 +4,7 @@
  * for.  What an instruction means is in the kernel's Documentation/bpf/standardization/instruction-set.rst.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "bpf/vm.h"
 
@@ -163,11 +164,12 @@ static void mark_next(const struct bpf_insn *insn, size_t at, bool *reached)
  */
 static size_t first_unreachable(const struct bpf_insn *insn, size_t n)
 {
-	bool *reached = calloc(n + 1, sizeof *reached);
+	bool few[2048], *reached = n < sizeof few ? few : malloc(n + 1);
 	size_t at = 0;
 
 	if (!reached)
 		return 0;
+	memset(reached, 0, n + 1);
 	reached[0] = true;
 	while (at < n && reached[at]) {
 		if (is_wide_load(&insn[at])) {
@@ -179,7 +181,8 @@ static size_t first_unreachable(const struct bpf_insn *insn, size_t n)
 			mark_next(insn, at++, reached);
 		}
 	}
-	free(reached);
+	if (reached != few)
+		free(reached);
 	return at;
 }
 

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -243,24 +244,20 @@ static const char *assemble_all(struct compile *c, struct buffer *out)
 /* Relative grants are to the artefact's folder; an artefact elsewhere means other files. */
 static void remark_elsewhere(struct compile *c, const struct compile_options *o)
 {
-	char *profile = realpath(o->file, NULL), *folder = NULL;
 	const struct file_rule *relative = NULL;
-	char *out = arena_strdup(&c->arena, o->out), *slash = strrchr(out, '/');
+	char profile[PATH_MAX], folder[PATH_MAX], *out = arena_strdup(&c->arena, o->out), *slash = strrchr(out, '/');
 
 	if (slash)
 		*(slash == out ? slash + 1 : slash) = '\0';
-	folder = realpath(slash ? out : ".", NULL);
 	for (size_t i = 0; i < c->policy.nfiles && !relative; i++)
 		if (c->policy.file[i].flags & CAVE_FILE_RELATIVE)
 			relative = &c->policy.file[i];
-	if (profile && folder && relative) {
+	if (relative && realpath(o->file, profile) && realpath(slash ? out : ".", folder)) {
 		*strrchr(profile, '/') = '\0';
 		if (strcmp(*profile ? profile : "/", folder) != 0)
 			diag_remark(&c->diags, relative->at,
 				    "relative paths are to the artefact's folder, which is not the profile's");
 	}
-	free(profile);
-	free(folder);
 }
 
 /* A bare filter's bytes, in the form asked for; false after an error was recorded. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,9 @@ static char *folder_of(struct arena *a, const char *path)
 /* realpath() into the arena; NULL with errno set. */
 static char *resolve(struct arena *a, const char *path)
 {
-	char *found = realpath(path, NULL), *copy;
+	char found[PATH_MAX];
 
-	if (!found)
-		return NULL;
-	copy = arena_strdup(a, found);
-	free(found);
-	return copy;
+	return realpath(path, found) ? arena_strdup(a, found) : NULL;
 }
 
 bool loader_init(struct loader *l, struct diags *d, const char *profile, const char *root)
@@ -211,15 +208,13 @@ static uint32_t find_loaded(const struct loader *l, const char *resolved)
 
 bool loader_is_source(const struct loader *l, const char *path)
 {
-	char *target = realpath(path, NULL);
 	struct stat out, source;
 	bool found = false;
 
-	if (target && stat(target, &out) == 0)
+	if (stat(path, &out) == 0)
 		for (size_t i = 1; i < l->nresolved && !found; i++)
 			found = stat(l->resolved[i], &source) == 0 && out.st_dev == source.st_dev &&
 				out.st_ino == source.st_ino;
-	free(target);
 	return found;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,22 +91,19 @@ static bool replace(const char *path, const void *data, size_t n, mode_t mode, b
 
 static bool write_whole(const char *path, const void *data, size_t n, bool durable)
 {
-	char *target = realpath(path, NULL); /* through a link, to the file it names */
-	mode_t mask = umask(0), mode = 0666 & ~mask;
+	const mode_t mask = umask(0);
+	char found[PATH_MAX];
+	const char *target = realpath(path, found); /* through a link, to the file it names */
 	struct stat st;
-	bool good;
+	bool there;
 
 	umask(mask);
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
-		mode = st.st_mode & 0777;
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+	there = stat(path, &st) == 0;
+	if (there && S_ISDIR(st.st_mode))
 		errno = EISDIR;
-		good = !S_ISDIR(st.st_mode) && write_through(path, data, n);
-	} else {
-		good = replace(target ? target : path, data, n, mode, durable);
-	}
-	free(target);
-	return good;
+	if (there && !S_ISREG(st.st_mode))
+		return !S_ISDIR(st.st_mode) && write_through(path, data, n);
+	return replace(target ? target : path, data, n, there ? st.st_mode & 0777 : 0666 & ~mask, durable);
 }
 
 bool output_write(const char *path, const void *data, size_t n)
