@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compiler/diag.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,6 +243,12 @@ void diags_print(const struct diags *d, FILE *to)
 		fprintf(to, "cavec: %zu more errors are not shown\n", left_out);
 }
 
+/* Letters in another case are the same ones. */
+static bool same_letter(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
 /* Optimal string alignment distance; words longer than the table are never suggested. */
 static unsigned distance(const char *a, const char *b)
 {
@@ -257,13 +264,13 @@ static unsigned distance(const char *a, const char *b)
 		row[0][j] = (unsigned)j;
 	for (size_t i = 1; i <= m; i++) {
 		for (size_t j = 1; j <= n; j++) {
-			unsigned best = row[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			unsigned best = row[i - 1][j - 1] + !same_letter(a[i - 1], b[j - 1]);
 
 			if (row[i - 1][j] + 1 < best)
 				best = row[i - 1][j] + 1;
 			if (row[i][j - 1] + 1 < best)
 				best = row[i][j - 1] + 1;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]) &&
 			    row[i - 2][j - 2] + 1 < best)
 				best = row[i - 2][j - 2] + 1;
 			row[i][j] = best;

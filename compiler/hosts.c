@@ -32,6 +32,38 @@ static bool is_range(const char *text)
 	return strspn(text, "0123456789.-") == strlen(text);
 }
 
+/*
+ * Words that say something in a rule, or that readers think do: taken for a host, `deny tcp` would deny the lookup of one
+ * that nobody asks for, and nothing else.
+ */
+static const struct {
+	const char *word, *advice;
+} words[] = {
+	{ "localhost", "write: localhost" },
+	{ "any", "write: any" },
+	{ "all", "every address is: any" },
+	{ "none", "nothing is granted unless a line says so" },
+	{ "tcp", "a protocol stands before a destination, as in: tcp 192.0.2.0/24, tcp any" },
+	{ "udp", "a protocol stands before a destination, as in: udp 192.0.2.0/24, udp any" },
+	{ "resolver", "it is an operand of its own: allow resolver, deny resolver" },
+	{ "netlink", "it is an operand of its own: allow netlink route, deny netlink route" },
+	{ "allow", "it begins a rule" },
+	{ "deny", "it begins a rule" },
+	{ "listen", "it begins a rule: listen tcp 127.0.0.1 port 8080" },
+	{ "port", "it stands behind a destination, as in: 192.0.2.1 port 443" },
+	{ "except", "it stands behind a destination, as in: 192.0.2.0/24 except 192.0.2.9" },
+	{ "within", "it stands behind a name, as in: db.example.com port 5432 within 10.0.0.0/8" },
+};
+
+/* What to write instead; NULL: it is no such word. */
+static const char *word_advice(const char *text)
+{
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(words[i].word, text) == 0)
+			return words[i].advice;
+	return NULL;
+}
+
 /* In the language these are sets of addresses. */
 static bool is_word(const char *text)
 {
@@ -154,15 +186,67 @@ bool host_parse(struct diags *d, struct arena *a, const char *text, struct span 
 		return false;
 	}
 	/* As a name it would be looked up, and in the canonical text it would be the word. */
-	if (rest == text && is_word(name)) {
-		diag_note(d, bad_name(d, at, text, "it is a word of the language, in another spelling"), nowhere,
-			  "write: %s", name);
+	if (rest == text && word_advice(name)) {
+		diag_note(d, bad_name(d, at, text, "it is a word of the language"), nowhere, "%s", word_advice(name));
 		return false;
 	}
 	if (!is_ascii(rest))
 		diag_remark(d, at, "this name is looked up as %s", name);
 	*out = (struct host_pattern){ .name = name, .below = rest != text, .at = at };
 	return true;
+}
+
+/* --- names of one label ---------------------------------------------------------------------------- */
+
+/* What people call sets of addresses; and names of loopback, none of which a lookup leads there. */
+static const struct {
+	const char *called, *is;
+} ranges_called[] = {
+	{ "loopback", "localhost" },
+	{ "localhost4", "127.0.0.0/8" },
+	{ "localhost6", "::1" },
+	{ "ip6-localhost", "::1" },
+	{ "ip6-loopback", "::1" },
+	{ "internet", "any" },
+	{ "public", "any" },
+	{ "world", "any" },
+	{ "everything", "any" },
+	{ "everyone", "any" },
+	{ "ip", "any" },
+	{ "ipv4", "0.0.0.0/0" },
+	{ "inet", "0.0.0.0/0" },
+	{ "ipv6", "::/0" },
+	{ "inet6", "::/0" },
+	{ "private", "{ 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7 }" },
+	{ "lan", "{ 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7 }" },
+	{ "link-local", "{ 169.254.0.0/16, fe80::/10 }" },
+	{ "multicast", "{ 224.0.0.0/4, ff00::/8 }" },
+	{ "broadcast", "255.255.255.255" },
+	{ "metadata", "169.254.169.254" },
+	{ "dns", "resolver" },
+	{ "nameserver", "resolver" },
+	{ "nameservers", "resolver" },
+};
+
+const char *host_called(const char *name)
+{
+	for (size_t i = 0; i < sizeof ranges_called / sizeof *ranges_called; i++)
+		if (strcmp(ranges_called[i].called, name) == 0)
+			return ranges_called[i].is;
+	return NULL;
+}
+
+static const char *word_at(const void *context, size_t i)
+{
+	(void)context;
+	return i < sizeof words / sizeof *words ? words[i].word : NULL;
+}
+
+const char *host_meant(const char *name)
+{
+	const char *called = host_called(name);
+
+	return called ? called : did_you_mean(name, word_at, NULL);
 }
 
 /* --- matching ------------------------------------------------------------------------------------- */

@@ -27,6 +27,13 @@ bool host_is_name(const char *text);
 bool host_parse(struct diags *d, struct arena *a, const char *text, struct span at, struct host_pattern *out);
 
 /*
+ * What people call by a name of one label that is no host: `loopback`, `ipv6`, `private`; NULL: nothing.  The second
+ * one knows misspelt words of the language as well.
+ */
+const char *host_called(const char *name);
+const char *host_meant(const char *name);
+
+/*
  * Refuses a wildcard that a grant may not have: one with a public suffix at or below its base, or on a zone whose
  * names encode addresses.  Returns false after the error was recorded.
  */

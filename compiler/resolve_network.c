@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* network { … }: rules as written become rules on addresses, protocols and ports. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cave/artefact.h"
@@ -58,6 +59,11 @@ static void add_text(struct resolver *r, struct draft *w, bool except, const cha
 
 	if (!w->local && host_is_name(text)) {
 		add_host(r, w, except, text, at);
+		return;
+	}
+	if (!w->local && (except || !w->rule.allow) && strcmp(text, "*") == 0) {
+		diag_note(r->diags, diag_error(r->diags, CAVE_VALUE, at, "`*` is no destination"), nowhere, "write: any");
+		w->failed = true;
 		return;
 	}
 	count = w->local ? egress_parse_local(r->diags, text, at, found) :
@@ -520,6 +526,78 @@ static struct span name_server_grant(const struct policy *p)
 	return nowhere;
 }
 
+/* --- names of one label ---------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+struct labels {
+	const char **name;
+	size_t n, cap;
+};
+
+static bool is_label(const struct host_pattern *p)
+{
+	return !p->below && !strchr(p->name, '.');
+}
+
+/* Those that the policy grants, in order. */
+static struct labels granted_labels(struct resolver *r)
+{
+	const struct policy *p = r->policy;
+	struct labels l = { NULL, 0, 0 };
+
+	for (size_t i = 0; i < p->nhost_rules; i++)
+		for (size_t k = 0; p->host_rule[i].allow && k < p->host_rule[i].nto; k++)
+			if (is_label(&p->host_rule[i].to[k]))
+				*ARENA_PUSH(r->arena, l.name, l.n, l.cap) = p->host_rule[i].to[k].name;
+	if (l.n)
+		qsort(l.name, l.n, sizeof *l.name, by_text);
+	return l;
+}
+
+/*
+ * No wildcard has names of one label: a denial of one that no line grants denies nothing.  Where it is called like a set
+ * of addresses, or nearly like a word of the language, that is not what was meant.
+ */
+static void check_denied_label(struct resolver *r, const struct labels *granted, const struct host_pattern *p)
+{
+	const char *meant;
+	struct diag *e;
+
+	if (granted->n && bsearch(&p->name, granted->name, granted->n, sizeof *granted->name, by_text))
+		return;
+	meant = host_meant(p->name);
+	if (!meant) {
+		diag_remark(r->diags, p->at, "`%s` is a host name here, and no line grants it: nothing is denied", p->name);
+		return;
+	}
+	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, p->at,
+		       "`%s` is a host name here, and no line grants it: nothing would be denied", p->name);
+	diag_note(r->diags, e, nowhere, "did you mean: deny %s", meant);
+}
+
+static void check_labels(struct resolver *r)
+{
+	const struct labels granted = granted_labels(r);
+	const struct policy *p = r->policy;
+
+	for (size_t i = 0; i < p->nhost_rules; i++)
+		for (size_t k = 0; k < p->host_rule[i].nto; k++) {
+			const struct host_pattern *name = &p->host_rule[i].to[k];
+
+			if (!is_label(name))
+				continue;
+			if (!p->host_rule[i].allow)
+				check_denied_label(r, &granted, name);
+			else if (host_called(name->name))
+				diag_remark(r->diags, name->at, "`%s` is a host name here, and no set of addresses",
+					    name->name);
+		}
+}
+
 static void check_denied_names(struct resolver *r)
 {
 	const struct policy *p = r->policy;
@@ -557,6 +635,7 @@ void finish_network(struct resolver *r)
 	else if (r->network_block.file && !p->nnet_rules && !p->nhost_rules && !grant.file && !r->diags->errors)
 		diag_remark(r->diags, r->network_block, "no rule, so no network is granted");
 	check_denied_names(r);
+	check_labels(r);
 	if (p->resolver && p->nhost_rules)
 		diag_note(r->diags,
 			  diag_error(r->diags, CAVE_CONTRADICTION, r->resolver_allow,

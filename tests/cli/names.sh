@@ -20,6 +20,18 @@ identity_of() {
 	"$cavec" "$work/i.cave" -o "$work/i.bpf" 2>"$work/err" && "$cavec" dump "$work/i.bpf" | sed -n 's/^identity //p'
 }
 
+# remarks NAME TEXT RULES: they compile, and a note says so.
+remarks() {
+	printf 'profile p { network {\n  %s\n} }\n' "$3" >"$work/r.cave"
+	expect_status "$1: compiles" 0 "$cavec" "$work/r.cave" -o "$work/r.bpf"
+	expect "$1: $2" -n "$(grep -F "note: $2" "$work/err")"
+}
+remarks 'an idle denial of one label' '`db7` is a host name here, and no line grants it' 'allow tcp 192.0.2.1 port 443; deny db7'
+remarks 'a host called like a set' '`internet` is a host name here' 'allow tcp internet port 443'
+printf 'profile p { network {\n  allow tcp { vault, db } port 443; deny { vault, db }\n} }\n' >"$work/r.cave"
+run "$cavec" "$work/r.cave" -o "$work/r.bpf"
+expect 'denials of one label that are granted' "$status$(cat "$work/err")" = 0
+
 unbounded=cave_sandbox_network_egress_unbounded value=cave_profile_value
 for name in '*.com' '*.co.uk' '*.github.io' '*.amazonaws.com' '*.githubusercontent.com' '*.nip.io' '*.nosuchtop'; do
 	refused "$name" 2:23 "$unbounded" "allow tcp $name port 443"
@@ -32,6 +44,17 @@ refused "localhost in other letters" 2:23 "$value" 'allow tcp localHost port 443
 refused "localhost with a dot" 2:23 "$value" 'allow tcp localhost. port 443'
 refused "localhost in wide letters" 2:23 "$value" 'allow tcp ｌｏｃａｌｈｏｓｔ port 443'
 refused "any in other letters" 2:23 "$value" 'allow tcp ANY port 443'
+for word in tcp udp all none resolver netlink allow deny listen; do
+	refused "a word of the language: $word" 2:25 "$value" "allow tcp { $word } port 443"
+done
+refused "a denial of a protocol" 2:48 "$value" 'allow tcp 192.0.2.1 port 443; deny tcp'
+refused "of its ports" 2:48 "$value" 'allow tcp 192.0.2.1 port 443; deny udp port 53'
+refused "of name servers among others" 2:50 "$value" 'allow tcp 192.0.2.1 port 443; deny { resolver, 192.0.2.9 }'
+refused "of every host" 2:48 "$value" 'allow tcp 192.0.2.1 port 443; deny *'
+for word in reslover loopback ipv6 private ip6-localhost metadata dns localhsot anny; do
+	refused "a denial of a name of one label that is none: $word" 2:48 cave_profile_unknown_name \
+		"allow tcp 192.0.2.1 port 443; deny $word"
+done
 refused "an empty label" 2:23 "$value" 'allow tcp a..example.com port 443'
 refused "a label too long" 2:23 "$value" "allow tcp $(printf '%064d' 1).example.com port 443"
 refused "within without a name" 2:42 cave_profile_syntax 'allow tcp 192.0.2.1 port 443 within 10.0.0.0/8'

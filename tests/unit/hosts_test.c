@@ -63,6 +63,9 @@ static void test_spelling(void)
 		{ "*.", NULL, false, "at the beginning" },
 		{ "a.example.1", NULL, false, "label is a number" },
 		{ "*.0x1", NULL, false, "label is a number" },
+		{ "tcp", NULL, false, "a word of the language" },
+		{ "Resolver.", NULL, false, "deny resolver" },
+		{ "*.tcp", "tcp", true, NULL },
 	};
 	char label[80], name[300];
 
