@@ -191,17 +191,35 @@ static const char *why_text(const struct answer *a, bool bare)
 	return "no line allows it, and the base set does not";
 }
 
-static struct span line_at(const struct compile *c, line_id line)
+/* How near a rule is to be the one that a clause of this call came from: several may begin on one line. */
+static int nearness(const struct node *rule, const struct syscall_row *row, bool allows)
 {
+	if ((strcmp(rule->text, "allow") == 0) != allows)
+		return 1;
+	for (const struct node *item = rule->kids; item; item = item->next)
+		if (item->kind == N_SYS_ITEM && (strcmp(item->text, row->name) == 0 ||
+						 (*item->text == '@' && syscall_in_group(row, item->text + 1))))
+			return 3;
+	return 2;
+}
+
+static struct span line_at(const struct compile *c, line_id line, const struct syscall_row *row, bool allows)
+{
+	struct span found = { 0 };
+	int best = 0;
+
 	for (size_t i = 0; line && i < c->policy.nsys_rules; i++) {
 		struct span at = c->policy.sys_rule[i]->at;
+		int near = nearness(c->policy.sys_rule[i], row, allows);
 		unsigned number, column;
 
 		source_position(&c->sources.file[at.file], at.begin, &number, &column);
-		if (c->sources.file[at.file].id[number - 1] == line)
-			return at;
+		if (c->sources.file[at.file].id[number - 1] != line || near <= best)
+			continue;
+		best = near;
+		found = at;
 	}
-	return (struct span){ 0 };
+	return found;
 }
 
 /* The call with those arguments that its decision looks at. */
@@ -224,15 +242,16 @@ static const char *example_text(struct arena *arena, const struct asking *a, con
 	return text == name ? name : arena_printf(arena, "%s)", text);
 }
 
-static void add_answers(struct explanation *x, const struct asking *a, const char *name, const char *what,
+static void add_answers(struct explanation *x, const struct asking *a, const struct syscall_row *row, const char *what,
 			enum sys_arch arch)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		const struct answer *one = &a->answer[i];
-		const char *part = a->n == 1 ? what : example_text(x->arena, a, name, &one->example);
+		const char *part = a->n == 1 ? what : example_text(x->arena, a, row->name, &one->example);
 		struct reason *r = explain_add(x, verdict_of(one->value), part, why_text(one, x->compile->policy.bare));
 
-		r->at = line_at(x->compile, one->clause ? one->clause->line : 0);
+		r->at = line_at(x->compile, one->clause ? one->clause->line : 0, row,
+				verdict_of(one->value) != VERDICT_REFUSED);
 		r->how = arena_printf(x->arena, "the syscall filter for %s (seccomp): it %s%s", sys_arch_name(arch),
 				      answer_text(x->arena, one->value),
 				      a->n == 1 ? "" : ", as an example of all that get this answer");
@@ -283,6 +302,6 @@ bool explain_syscall(struct explanation *x, int n, char **word)
 	}
 	if (a.n == 0)
 		fputs("cavec explain: no arguments satisfy this\n", stderr);
-	add_answers(x, &a, row->name, what, arch);
+	add_answers(x, &a, row, what, arch);
 	return a.n > 0;
 }

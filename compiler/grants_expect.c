@@ -33,25 +33,6 @@ static struct file_path path_of(struct arena *arena, const struct artefact_recor
 	return (struct file_path){ arena_strndup(arena, record->payload, record->length), record->flags };
 }
 
-/* True if a path of the machine may be, hold or lie in somebody's home folder. */
-static bool may_be_of_home(const struct file_path *p)
-{
-	static const char *const system[] = { "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64",
-					      "/libx32", "/opt", "/proc", "/run", "/sbin", "/sys", "/usr",
-					      "/var/cache" };
-
-	for (size_t i = 0; i < sizeof system / sizeof *system; i++)
-		if (path_below(p, &(struct file_path){ system[i], 0 }))
-			return false;
-	return !(p->flags & CAVE_FILE_BASES);
-}
-
-/* One is of the home folder, and the other, of the machine, may be as well. */
-static bool may_meet(const struct file_path *a, const struct file_path *b)
-{
-	return (a->flags & CAVE_FILE_HOME && may_be_of_home(b)) || (b->flags & CAVE_FILE_HOME && may_be_of_home(a));
-}
-
 static void judge_record(struct arena *arena, const struct artefact_record *record, const struct file_path *asked,
 			 unsigned right, struct verdict *v)
 {
@@ -63,7 +44,7 @@ static void judge_record(struct arena *arena, const struct artefact_record *reco
 	/* What may be executed and has no final slash is a file, with nothing below. */
 	if (file && !(record->flags & CAVE_FILE_DENY))
 		above = above && inside;
-	if (!(record->flags & CAVE_FILE_DENY) && record->flags & right && may_meet(asked, &of))
+	if (!(record->flags & CAVE_FILE_DENY) && record->flags & right && path_may_meet(asked, &of))
 		v->maybe = path_spelling(arena, of.path, of.flags);
 	if ((!above && !inside) || (!(record->flags & CAVE_FILE_DENY) && !(record->flags & right)) ||
 	    (record->flags & CAVE_FILE_ONLY_WRITE && right != CAVE_FILE_WRITE))

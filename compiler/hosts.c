@@ -33,8 +33,8 @@ static bool is_range(const char *text)
 }
 
 /*
- * Words that say something in a rule, or that readers think do: taken for a host, `deny tcp` would deny the lookup of one
- * that nobody asks for, and nothing else.
+ * Words that say something in a rule, or that readers think do: taken for a host, `deny tcp` would deny the lookup of
+ * one that nobody asks for, and nothing else.
  */
 static const struct {
 	const char *word, *advice;

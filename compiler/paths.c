@@ -21,11 +21,7 @@ enum { PLACES = sizeof places / sizeof *places };
 
 static const char *const place_names[] = { "workspace", "tmp", "home", "optional", "folder", NULL };
 
-/*
- * `path` without empty and "." elements; an absolute path keeps its leading slash.  *up is set if an element is
- * "..", which is kept.
- */
-static char *normalise(struct arena *a, const char *path, bool *up)
+char *path_normal(struct arena *a, const char *path, bool *up)
 {
 	char *out = arena_alloc(a, strlen(path) + 2), *to = out;
 
@@ -118,7 +114,7 @@ static bool finish(struct resolver *r, const char *path, unsigned flags, struct 
 static bool resolve_below(struct resolver *r, const char *text, unsigned flags, struct span at, struct file_path *out)
 {
 	bool up;
-	const char *below = normalise(r->arena, text + (*text == '/'), &up);
+	const char *below = path_normal(r->arena, text + (*text == '/'), &up);
 
 	/* A place is a folder by itself. */
 	if (!*below)
@@ -192,7 +188,7 @@ bool path_resolve(struct resolver *r, const struct node *n, struct file_path *ou
 		return refuse_word(r, n);
 	if (!refuse_text(r, n))
 		return false;
-	path = normalise(r->arena, n->text, &up);
+	path = path_normal(r->arena, n->text, &up);
 	if (up)
 		return refuse_up(r, path, n->at);
 	if (*path == '/')
@@ -277,4 +273,22 @@ bool path_below(const struct file_path *path, const struct file_path *folder)
 	if (n == 0 || (folder->flags & CAVE_FILE_RELATIVE && strcmp(folder->path, ".") == 0))
 		return true;
 	return strncmp(path->path, folder->path, n) == 0 && (path->path[n] == '/' || !path->path[n]);
+}
+
+/* True if a path of the machine may be, hold or lie in somebody's home folder. */
+static bool may_be_of_home(const struct file_path *p)
+{
+	static const char *const system[] = { "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64",
+					      "/libx32", "/opt", "/proc", "/run", "/sbin", "/sys", "/usr",
+					      "/var/cache" };
+
+	for (size_t i = 0; i < sizeof system / sizeof *system; i++)
+		if (path_below(p, &(struct file_path){ system[i], 0 }))
+			return false;
+	return !(p->flags & CAVE_FILE_BASES);
+}
+
+bool path_may_meet(const struct file_path *a, const struct file_path *b)
+{
+	return (a->flags & CAVE_FILE_HOME && may_be_of_home(b)) || (b->flags & CAVE_FILE_HOME && may_be_of_home(a));
 }

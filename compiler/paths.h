@@ -22,6 +22,12 @@ struct file_path {
  */
 bool path_resolve(struct resolver *r, const struct node *n, struct file_path *out);
 
+/*
+ * `path` without empty and "." elements and without a final slash; an absolute path keeps its leading one.  *up is set
+ * if an element is "..", which is kept.
+ */
+char *path_normal(struct arena *a, const char *path, bool *up);
+
 /* The path as a profile spells it: "\"/etc/hosts\"", "workspace/a", "folder in/a", "home/a". */
 const char *path_spelling(struct arena *a, const char *path, unsigned flags);
 
@@ -41,5 +47,11 @@ const char *value_spelling(struct arena *a, const char *value);
 
 /* True if `path` is `folder`, or lies below it; both begin at the same base. */
 bool path_below(const struct file_path *path, const struct file_path *folder);
+
+/*
+ * True if one is of the home folder and the other, of the machine, may be, hold or lie in somebody's home folder: where
+ * that is, is known at the start only.  What is the system's is nobody's.
+ */
+bool path_may_meet(const struct file_path *a, const struct file_path *b);
 
 #endif

@@ -571,7 +571,8 @@ static void check_denied_label(struct resolver *r, const struct labels *granted,
 		return;
 	meant = host_meant(p->name);
 	if (!meant) {
-		diag_remark(r->diags, p->at, "`%s` is a host name here, and no line grants it: nothing is denied", p->name);
+		diag_remark(r->diags, p->at, "`%s` is a host name here, and no line grants it: nothing is denied",
+			    p->name);
 		return;
 	}
 	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, p->at,

@@ -56,6 +56,11 @@ asks 'a file' 0 'p.cave:9: "/srv"' read /srv/x
 asks 'a relative file' 0 'p.cave:9: "./lib"' read ./lib/x
 asks 'a relative file, by its whole path' 0 'this line allows it' read "$work/lib/x"
 asks 'a file that is denied' 1 'this line denies it' read /srv/secret/x
+for path in /srv//secret /srv/./secret/x //srv/secret/ /srv/secret/a..b; do
+	asks "a file that is denied, however it is spelled: $path" 1 'this line denies it' read "$path"
+done
+asks 'a name with dots' 0 'this line allows it' read /srv/a..b
+asks 'a folder of which some is denied' 1 'it depends: read /srv/' read /srv/
 asks 'a place' 0 'this line allows it' write tmp/x
 asks 'the workspace' 0 'this line allows it' write workspace/x
 asks 'a file that is only readable' 1 'no line allows this path' write /srv/x
@@ -128,6 +133,23 @@ for text in 'look up and reach tcp api.example.com port 443' \
 	'tcp db.internal.example port 5432 within '; do
 	expect "the summary says: $text" -n "$(grep -F "$text" "$work/out")"
 done
+
+# --- where the home folder is, is known at the start; several rules on a line
+cat >"$work/p.cave" <<'END'
+profile p {
+    files { read home/.config, "/data"; deny home/.config/keys, "/data/shut" }
+    syscalls { deny getpid; allow personality(persona == 8) }
+}
+END
+"$cavec" "$work/p.cave" -o "$work/p.bpf" 2>"$work/err" || not_ok 'a home compiles' "$(cat "$work/err")"
+asks 'what may be of the home folder' 1 'it depends: read /root/.config/x' read /root/.config/x
+asks 'what may be denied there' 1 'denies it if the home folder is there' read /data/.config/keys
+asks 'what cannot be' 1 'refused: read /root/.configx' read /root/.configx
+asks 'what is of the system' 1 'refused: read /etc/.config' read /etc/.config
+asks 'an absolute grant may hold the home folder' 1 'it depends: read home/x' read home/x
+asks 'a grant there' 1 'it depends: read home/.config' read home/.config
+asks 'the rule of a line that is about the call' 0 'p.cave:3: allow personality(persona == 8)' syscall personality 8
+asks 'and the other one' 1 'p.cave:3: deny getpid' syscall getpid
 
 printf 'profile p { files { read "/srv" } }\n' >"$work/bytes.cave"
 run "$cavec" explain --format json "$work/bytes.cave" read "$(printf '/srv/\377')"
