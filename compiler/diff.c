@@ -47,45 +47,33 @@ const struct diff_kind *diff_kind_of(const char *name)
 	return &kinds[i];
 }
 
-static void compare_all(struct diff *out, const struct compile *old, const struct compile *new)
+/* The rules of the old policy without what only bounds a grant that the new one has not. */
+static const struct sys_rules *resolve_around(struct diff *d)
+{
+	struct sys_rules *around = ARENA_ARRAY(d->arena, SYS_ARCHES, struct sys_rules);
+	struct sources sources = d->old->sources;
+	struct diags none;
+
+	sources.arena = d->arena;
+	sources.line_cap = sources.nlines; /* new lines go elsewhere */
+	diags_init(&none, &sources);
+	syscalls_resolve_around(&none, d->arena, &d->old->policy, &d->old->set, &d->new->policy, &d->new->set, around);
+	return around;
+}
+
+void diff_policies(struct arena *a, const struct compile *old, const struct compile *new, struct diff *out)
 {
 	/* Of two profiles that are nested in others, or one in the other, it is their own reach that counts. */
 	size_t n = old->around || new->around ? KINDS - 1 : KINDS;
 
+	*out = (struct diff){ .arena = a, .old = old, .new = new };
+	out->around = resolve_around(out);
 	for (size_t i = 0; i < n; i++) {
 		out->kind = &kinds[i];
 		kinds[i].compare(out);
 	}
 	out->kind = &kinds[0];
 	diff_held(out);
-}
-
-void diff_policies(struct arena *a, const struct compile *old, const struct compile *new, struct diff *out)
-{
-	*out = (struct diff){ .arena = a, .old = old, .new = new };
-	compare_all(out, old, new);
-}
-
-/* The outer policy as the inner one is held against it. */
-static struct compile *as_bound(struct arena *a, const struct compile *outer, const struct compile *inner)
-{
-	struct compile *bound = ARENA_ARRAY(a, 1, struct compile);
-	struct diags none;
-
-	*bound = *outer;
-	bound->sources.arena = a;
-	bound->sources.line_cap = bound->sources.nlines; /* new lines go elsewhere */
-	diags_init(&none, &bound->sources);
-	syscalls_resolve_around(&none, a, &outer->policy, &outer->set, &inner->policy, &inner->set, bound->rules);
-	return bound;
-}
-
-void diff_within(struct arena *a, const struct compile *outer, const struct compile *inner, struct diff *out)
-{
-	const struct compile *bound = as_bound(a, outer, inner);
-
-	*out = (struct diff){ .arena = a, .old = bound, .new = inner, .within = true };
-	compare_all(out, bound, inner);
 }
 
 /* --- nested profiles ----------------------------------------------------------------------------- */
@@ -115,7 +103,7 @@ void diff_nested(struct diff *d)
 				new.item[i]->policy.at;
 			continue;
 		}
-		(d->within ? diff_within : diff_policies)(d->arena, before, new.item[i], &inner);
+		diff_policies(d->arena, before, new.item[i], &inner);
 		take(d, &d->found, &inner.found, name);
 		take(d, &d->held, &inner.held, name);
 	}

@@ -43,7 +43,12 @@ struct diff_entries {
 struct diff {
 	struct arena *arena;
 	const struct compile *old, *new;
-	bool within; /* see diff_within() */
+	/*
+	 * What the old policy refuses only to bound a grant that the new one has not (syscalls_resolve_around()) is not
+	 * held against the new one: by these rules, of each architecture, it is asked what is newly granted.  NULL: by
+	 * all.
+	 */
+	const struct sys_rules *around;
 	const struct diff_kind *kind; /* being compared */
 	struct diff_entries found; /* in the order of kinds and of ways */
 	struct diff_entries held; /* destinations that become reachable while a credential is held */
@@ -52,11 +57,6 @@ struct diff {
 /* Compares two policies of one sort: profiles, or bare filters.  All lives in the arena but what diff_end() frees. */
 void diff_policies(struct arena *a, const struct compile *old, const struct compile *new, struct diff *out);
 
-/*
- * The same, where what counts is whether `inner` lies within `outer`: calls that `outer` refuses only to bound what
- * `inner` has not (syscalls_resolve_around()) are not held against it.
- */
-void diff_within(struct arena *a, const struct compile *outer, const struct compile *inner, struct diff *out);
 void diff_end(struct diff *d);
 
 /* The entries that go a way. */
@@ -86,6 +86,10 @@ void diff_nested(struct diff *d);
 
 /* The kind of that name, of which there is one. */
 const struct diff_kind *diff_kind_of(const char *name);
+
+/* Ports, as a rule has them: "port 443", "port { 80, 8000-8010 }", "port any"; and as JSON has them. */
+const char *diff_ports_text(struct arena *a, const struct net_portset *set);
+json_t *diff_ports_json(const struct net_portset *set);
 
 /* What `has` grants by host name and `lacks` (NULL: nothing) does not. */
 void diff_names_one_way(struct diff *d, const struct compile *has, const struct compile *lacks, enum diff_way way,

@@ -77,7 +77,8 @@ static void take_away(struct reach *r, unsigned denial)
 	r->beneath &= stays;
 }
 
-static struct reach reach_of(const struct policy *p, const struct part *part)
+/* `late`: of what is not there when the tool starts, and comes to be while it runs: `deny optional` has not seen it. */
+static struct reach reach_of(const struct policy *p, const struct part *part, bool late)
 {
 	struct reach r = { 0, 0 };
 
@@ -87,7 +88,7 @@ static struct reach reach_of(const struct policy *p, const struct part *part)
 		add_rule(&r, part, system_set[i].path, system_set[i].flags);
 	for (size_t i = 0; i < p->nfiles; i++)
 		if (p->file[i].flags & CAVE_FILE_DENY && same_place(part, p->file[i].flags) &&
-		    beneath(part->path, p->file[i].path))
+		    beneath(part->path, p->file[i].path) && !(late && p->file[i].flags & CAVE_FILE_OPTIONAL))
 			take_away(&r, p->file[i].flags);
 	return r;
 }
@@ -140,8 +141,8 @@ static struct parts parts_of(const struct diff *d)
 		if (n && by_path(&all.item[n - 1], &all.item[i]) == 0)
 			continue;
 		all.item[n] = all.item[i];
-		all.item[n].old = reach_of(&d->old->policy, &all.item[n]);
-		all.item[n].new = reach_of(&d->new->policy, &all.item[n]);
+		all.item[n].old = reach_of(&d->old->policy, &all.item[n], false);
+		all.item[n].new = reach_of(&d->new->policy, &all.item[n], false);
 		n++;
 	}
 	all.n = n;
@@ -265,10 +266,54 @@ static void parts_one_way(struct diff *d, const struct parts *all, enum diff_way
 	add_system(d, all, way);
 }
 
+/* --- what `deny optional` does not deny ----------------------------------------------------------- */
+
+static unsigned either(struct reach r)
+{
+	return r.here | r.beneath;
+}
+
+/*
+ * What comes to be after the start is denied by a line only if what it names had to be there.  Where the tool may write
+ * the start is refused without it, so that this is about reading.
+ */
+static void add_late(struct diff *d, const struct file_rule *rule, enum diff_way way)
+{
+	const struct compile *side = diff_side(d, way), *other = side == d->new ? d->old : d->new;
+	struct part part = { .place = rule->flags & PLACE, .path = rule->path };
+	unsigned has = either(reach_of(&side->policy, &part, true));
+	unsigned lacks = has & ~either(reach_of(&other->policy, &part, true));
+	unsigned said = either(reach_of(&side->policy, &part, false));
+	const char *path = path_text(d->arena, &part), *verb;
+	struct diff_entry *e;
+
+	lacks &= ~said;
+	if (has & CAVE_FILE_WRITE || !lacks)
+		return;
+	verb = lacks & CAVE_FILE_EXECUTE ? "execute" : "read";
+	e = diff_add(d, way, arena_printf(d->arena, "%s %s, if it is not there before the tool starts", verb, path));
+	e->at = rule->at;
+	e->example = arena_printf(d->arena, "%s %s", verb, path);
+	json_object_set_new(e->detail, "access", json_string(verb));
+	json_object_set_new(e->detail, "path", json_string(path));
+}
+
+static void late_one_way(struct diff *d, enum diff_way way)
+{
+	const struct policy *p = &diff_side(d, way)->policy;
+	const unsigned wanted = CAVE_FILE_DENY | CAVE_FILE_OPTIONAL;
+
+	for (size_t i = 0; i < p->nfiles; i++)
+		if ((p->file[i].flags & (wanted | CAVE_FILE_ONLY_WRITE)) == wanted)
+			add_late(d, &p->file[i], way);
+}
+
 void diff_files(struct diff *d)
 {
 	struct parts all = parts_of(d);
 
 	parts_one_way(d, &all, DIFF_GRANTED);
+	late_one_way(d, DIFF_GRANTED);
 	parts_one_way(d, &all, DIFF_REFUSED);
+	late_one_way(d, DIFF_REFUSED);
 }

@@ -87,7 +87,7 @@ static int compare(const struct diff_options *o, const char *old_path, const cha
 	} else if (old && new) {
 		struct diff d;
 
-		(o->within ? diff_within : diff_policies)(&arena, old, new, &d);
+		diff_policies(&arena, old, new, &d);
 		status = report(&d, o, &names);
 		diff_end(&d);
 	} else {

@@ -56,7 +56,7 @@ static const char *roughly(struct arena *a, count n)
 	return arena_printf(a, n == (count)1 << bits ? "2^%u" : "more than 2^%u", bits);
 }
 
-static const char *ports_text(struct arena *a, const struct net_portset *set)
+const char *diff_ports_text(struct arena *a, const struct net_portset *set)
 {
 	struct buffer b = { .arena = a };
 
@@ -73,7 +73,7 @@ static const char *ports_text(struct arena *a, const struct net_portset *set)
 	return set->n == 1 && set->range[0].lo == 1 && set->range[0].hi == UINT16_MAX ? "port any" : b.data;
 }
 
-static json_t *ports_json(const struct net_portset *set)
+json_t *diff_ports_json(const struct net_portset *set)
 {
 	json_t *all = json_array();
 
@@ -141,9 +141,9 @@ static const char *group_text(struct arena *a, struct group *g)
 	if ((v4 || !g->addresses_n[NET_V4]) && (v6 || !g->addresses_n[NET_V6]))
 		return arena_printf(a, "%s any local %s %s", proto_name[g->proto],
 				    v4 && v6 ? "address" : v4 ? "IPv4 address" : "IPv6 address",
-				    ports_text(a, &g->set->portset[g->ports]));
+				    diff_ports_text(a, &g->set->portset[g->ports]));
 	return arena_printf(a, "%s %s%s%s %s", proto_name[g->proto], several ? "{ " : "", g->text.data,
-			    several ? " }" : "", ports_text(a, &g->set->portset[g->ports]));
+			    several ? " }" : "", diff_ports_text(a, &g->set->portset[g->ports]));
 }
 
 /* An entry that is in no list yet. */
@@ -158,7 +158,7 @@ static struct diff_entry entry_of(struct diff *d, struct group *g, const struct 
 		.amount = g->local ? NULL : amount_text(d->arena, g),
 		.at = rule_at(&side->policy, g->first->line, g->local),
 		.detail = json_pack("{s:s, s:o, s:o}", "protocol", proto_name[g->proto], "addresses", g->addresses,
-				    "ports", ports_json(ports)),
+				    "ports", diff_ports_json(ports)),
 	};
 
 	if (!g->local)

@@ -331,7 +331,7 @@ static const char *result_text(struct arena *a, struct sys_result r)
 	case SYS_KILL: return "ends the process";
 	case SYS_ERRNO: break;
 	}
-	return r.error ? arena_printf(a, "refused with %s", errno_name(r.error)) : "not told";
+	return r.error ? arena_printf(a, "refused with %s", errno_name(r.error)) : "answered as if it had been made";
 }
 
 /* The line of `side` that begins where line number `line` of its table does. */
@@ -380,25 +380,33 @@ static bool is_plain(enum diff_way way, const struct finding *f)
 				     false;
 }
 
-/* What no line says comes with other grants: sockets with destinations, say. */
-static const char *origin_text(struct arena *a, const struct diff_entry *e, const char *arches)
+/*
+ * What no line says comes with other grants: sockets with destinations, say.  The one option that was answered as if it
+ * had been set is SO_BROADCAST (compiler/base/unicast.cave).
+ */
+static const char *origin_text(struct arena *a, const struct diff_entry *e, const struct finding *f, const char *arches)
 {
+	const char *origin = "by default or with other grants";
+
 	if (e->way == DIFF_CHANGED || e->at.file || e->side->policy.bare)
 		return arches;
-	return arches ? arena_printf(a, "%s, by default or with other grants", arches) : "by default or with other grants";
+	if (e->way == DIFF_GRANTED && f->example && f->before.action == SYS_ERRNO && !f->before.error)
+		origin = "SO_BROADCAST: an address that stands alone may be one of a link's broadcasts";
+	return arches ? arena_printf(a, "%s, %s", arches, origin) : origin;
 }
 
 static void add_finding(struct diff *d, enum diff_way way, const char *name, const struct finding *f,
 			const char *arches)
 {
 	struct diff_entry *e = diff_add(d, way, finding_text(d->arena, name, f));
-	const char *before = result_text(d->arena, f->before), *after = result_text(d->arena, f->result);
+	const char *before = f->example ? result_text(d->arena, f->before) : "not told";
+	const char *after = f->example ? result_text(d->arena, f->result) : "not told";
 
 	if (!is_plain(way, f) && f->example)
 		e->text = arena_printf(d->arena, "%s: %s, was %s", e->text, after, before);
 	e->example = f->example;
 	e->at = line_at(e->side, f->line);
-	e->amount = origin_text(d->arena, e, arches);
+	e->amount = origin_text(d->arena, e, f, arches);
 	json_object_set_new(e->detail, "call", json_string(name));
 	json_object_set_new(e->detail, "condition", f->condition ? json_string(f->condition) : json_null());
 	json_object_set_new(e->detail, "before", json_string(before));
@@ -426,12 +434,13 @@ static const struct sys_call *entry_of(const struct sys_rules *r, uint32_t nr)
 	return r && r->ncalls ? bsearch(&nr, r->call, r->ncalls, sizeof *r->call, by_number) : NULL;
 }
 
-static struct pair pair_of(const struct diff *d, const struct syscall_row *row, enum sys_arch arch)
+static struct pair pair_of(const struct diff *d, const struct syscall_row *row, enum sys_arch arch, enum diff_way way)
 {
 	bool old = policy_has_arch(&d->old->policy, arch), new = policy_has_arch(&d->new->policy, arch);
+	const struct sys_rules *rules = way == DIFF_GRANTED && d->around ? d->around : d->old->rules;
 	struct pair p = { .arena = d->arena, .arch = arch, .name = row->name, .nr = (uint32_t)row->nr[arch] };
 
-	p.old_rules = old ? &d->old->rules[arch] : NULL;
+	p.old_rules = old ? &rules[arch] : NULL;
 	p.new_rules = new ? &d->new->rules[arch] : NULL;
 	p.old = entry_of(p.old_rules, p.nr);
 	p.new = entry_of(p.new_rules, p.nr);
@@ -467,7 +476,7 @@ static void compare_row(struct diff *d, const struct syscall_row *row, enum diff
 
 		if (row->nr[arch] < 0)
 			continue;
-		p = pair_of(d, row, arch);
+		p = pair_of(d, row, arch, way);
 		if (!p.old_rules && !p.new_rules)
 			continue;
 		present |= 1u << arch;

@@ -94,7 +94,7 @@ static void check_within(struct compile *outer, struct compile *inner)
 	struct diff d;
 	size_t shown = 0;
 
-	diff_within(&inner->arena, outer, inner, &d);
+	diff_policies(&inner->arena, outer, inner, &d);
 	for (size_t i = 0; i < d.found.n && shown < SHOWN; i++) {
 		const struct diff_entry *e = &d.found.item[i];
 

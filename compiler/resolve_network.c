@@ -559,8 +559,8 @@ static struct labels granted_labels(struct resolver *r)
 }
 
 /*
- * No wildcard has names of one label: a denial of one that no line grants denies nothing.  Where it is called like a set
- * of addresses, or nearly like a word of the language, that is not what was meant.
+ * No wildcard has names of one label: a denial of one that no line grants denies nothing.  Where it is called like a
+ * set of addresses, or nearly like a word of the language, that is not what was meant.
  */
 static void check_denied_label(struct resolver *r, const struct labels *granted, const struct host_pattern *p)
 {

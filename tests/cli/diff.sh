@@ -104,6 +104,31 @@ profile wide 'network { allow { tcp, udp } 10.0.0.0/8 port any }; childProcess {
 profile narrow 'network { allow tcp 10.0.0.1 port 1 }'
 expect_output 'within one that may start processes and send datagrams' 'within the maximum' \
 	"$cavec" diff --within "$work/wide.cave" "$work/narrow.cave"
+expect_output 'children given up are nothing that is newly granted' 'nothing is newly granted' \
+	sh -c '"$1" diff "$2/wide.cave" "$2/narrow.cave" | tail -n 1' - "$cavec" "$work"
+run "$cavec" diff "$work/narrow.cave" "$work/wide.cave"
+expect 'what children bound is newly refused' "$(grep -c '^    - memfd_create' "$work/out")" = 1
+profile must 'files { read "/srv"; deny "/srv/x" }'
+profile may 'files { read "/srv"; deny optional "/srv/x" }'
+expect_status 'what need not be there when the tool starts' 1 "$cavec" diff "$work/must.cave" "$work/may.cave"
+expect 'is denied no more if it comes later' -n "$(grep '+ read /srv/x, if it is not there' "$work/out")"
+expect_status 'the other way round' 0 "$cavec" diff "$work/may.cave" "$work/must.cave"
+expect 'it is newly refused' -n "$(grep -e '- read /srv/x, if it is not there' "$work/out")"
+expect_output 'neither had to be there' 'equal reach' "$cavec" diff "$work/may.cave" "$work/may.cave"
+profile rw 'files { write "/srv"; deny "/srv/x" }'
+profile rwmay 'files { write "/srv"; deny optional "/srv/x" }'
+expect_output 'where the tool writes it must be there all the same' 'equal reach' "$cavec" diff "$work/rw.cave" "$work/rwmay.cave"
+profile range 'network { allow udp 10.0.0.0/24 port 9 }'
+profile single 'network { allow udp 10.0.0.255 port 9 }'
+expect_status 'an address that is left of a range may be a broadcast one' 1 "$cavec" diff "$work/range.cave" "$work/single.cave"
+expect 'and that is said' -n "$(grep '+ setsockopt.*SO_BROADCAST' "$work/out")"
+profile nothing 'network { }'
+run "$cavec" diff "$work/range.cave" "$work/nothing.cave"
+expect 'an option without effect that is refused' -n "$(grep 'refused with EPERM, was answered as if' "$work/out")"
+profile shut 'network { listen tcp 0.0.0.0 port 80; deny { 10.0.0.9, 10.0.0.11 } port 22 }'
+profile open 'network { listen tcp 0.0.0.0 port 80; deny 10.0.0.11 port 22 }'
+run "$cavec" diff "$work/shut.cave" "$work/open.cave"
+expect 'a denial that goes, with its ports' "$(grep -c '^    + tcp { 10.0.0.9, .* } port 22: no longer denied' "$work/out")" = 1
 expect_status 'not within' 1 "$cavec" diff --within "$work/max.cave" "$work/out.cave"
 for text in 'counterexample: connect tcp 10.0.0.1 port 444' 'counterexample: write /srv/x' 'syscall uname'; do
 	expect "a counterexample: $text" -n "$(grep -F "$text" "$work/out")"

@@ -142,9 +142,9 @@ profile p {
 }
 END
 "$cavec" "$work/p.cave" -o "$work/p.bpf" 2>"$work/err" || not_ok 'a home compiles' "$(cat "$work/err")"
-asks 'what may be of the home folder' 1 'it depends: read /root/.config/x' read /root/.config/x
+asks 'what may be of the home folder' 1 'it depends: read /people/u/.config/x' read /people/u/.config/x
 asks 'what may be denied there' 1 'denies it if the home folder is there' read /data/.config/keys
-asks 'what cannot be' 1 'refused: read /root/.configx' read /root/.configx
+asks 'what cannot be' 1 'refused: read /people/u/.configx' read /people/u/.configx
 asks 'what is of the system' 1 'refused: read /etc/.config' read /etc/.config
 asks 'an absolute grant may hold the home folder' 1 'it depends: read home/x' read home/x
 asks 'a grant there' 1 'it depends: read home/.config' read home/.config
