@@ -276,6 +276,23 @@ static uint32_t classes_at(const struct host_set *set, enum net_proto proto, uin
 	return classes;
 }
 
+/* The next port from which on other classes may have it; beyond the last one if there is none. */
+static uint32_t next_change(const struct host_set *set, enum net_proto proto, uint32_t port)
+{
+	uint32_t next = UINT16_MAX + 1;
+
+	for (size_t c = 0; c < set->nclasses; c++)
+		for (size_t i = 0; i < set->class[c].ports[proto].n; i++) {
+			const struct net_ports r = set->class[c].ports[proto].range[i];
+
+			if (r.lo > port && r.lo < next)
+				next = r.lo;
+			if (r.hi >= port && r.hi + 1u < next)
+				next = r.hi + 1u;
+		}
+	return next;
+}
+
 /* The code for one set of classes: whether the value at R0 holds one of them. */
 struct classes_block {
 	uint32_t classes;
@@ -308,8 +325,8 @@ static void split_ports(struct hook_gen *g, enum net_proto proto, struct classes
 	size_t n = 0, cap = 0;
 	uint32_t last = UINT32_MAX;
 
-	for (uint32_t port = 0; port <= UINT16_MAX; port++) {
-		uint32_t classes = classes_at(set, proto, port);
+	for (uint32_t port = 0; port <= UINT16_MAX; port = next_change(set, proto, port)) {
+		const uint32_t classes = classes_at(set, proto, port);
 
 		if (classes != last)
 			*ARENA_PUSH(g->s.arena, segment, n, cap) = (struct tree_segment){

@@ -12,11 +12,9 @@
  */
 #include "compiler/egress_prover.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include "bpf/artefact.h"
 #include "bpf/vm.h"
+#include "compiler/at_once.h"
 
 static bool grants_names(const struct policy *p)
 {
@@ -100,51 +98,42 @@ static struct prover make_prover(struct arena *scratch, struct diags *d, const s
 	return v;
 }
 
-/* --- on two processors ---------------------------------------------------- */
+/* --- at once -------------------------------------------------------------- */
 
-/* A prover whose messages nobody reads: what it finds is found again by one that speaks. */
-struct quiet {
-	struct arena scratch, messages;
-	struct sources sources;
-	struct diags d;
+void hush(struct hushed *h)
+{
+	*h = (struct hushed){ .sources = { .arena = &h->messages } };
+	diags_init(&h->d, &h->sources);
+}
+
+bool hush_end(struct hushed *h)
+{
+	const bool silent = !h->d.errors && !h->d.notes;
+
+	arena_free(&h->scratch);
+	arena_free(&h->messages);
+	return silent;
+}
+
+struct half {
+	struct hushed h;
 	struct prover v;
 };
 
-static void quiet_begin(struct quiet *q, const struct prover *like)
+enum { INPUTS, POINTS, HALVES };
+
+static void prove_half(void *closure, size_t i)
 {
-	*q = (struct quiet){ .sources = { .arena = &q->messages } };
-	diags_init(&q->d, &q->sources);
-	q->v = make_prover(&q->scratch, &q->d, like->p, like->servers, like->hook, NULL);
-}
+	struct half *half = (struct half *)closure + i;
 
-static bool quiet_end(struct quiet *q)
-{
-	const bool good = !q->v.failed && !q->d.errors && !q->d.notes;
-
-	arena_free(&q->scratch);
-	arena_free(&q->messages);
-	return good;
-}
-
-static void *follow_all(void *closure)
-{
-	prove_whole(&((struct quiet *)closure)->v);
-	return NULL;
-}
-
-/* The walk recurses for each comparison of a program. */
-static bool start_thread(pthread_t *thread, struct quiet *q)
-{
-	enum { STACK = 8 << 20 };
-	pthread_attr_t attributes;
-	bool started;
-
-	if (pthread_attr_init(&attributes))
-		return false;
-	started = pthread_attr_setstacksize(&attributes, STACK) == 0 &&
-		  pthread_create(thread, &attributes, follow_all, q) == 0;
-	pthread_attr_destroy(&attributes);
-	return started;
+	if (i == INPUTS) {
+		prove_whole(&half->v);
+		return;
+	}
+	half->v.brief = true;
+	prove_destinations(&half->v);
+	if (!half->v.failed)
+		prove_counting(&half->v);
 }
 
 /*
@@ -153,26 +142,22 @@ static bool start_thread(pthread_t *thread, struct quiet *q)
  */
 static bool prove_at_once(const struct prover *like)
 {
-	struct quiet walk, points;
-	pthread_t thread;
-	bool whole, good;
+	struct half half[HALVES];
+	bool good;
 
-	if (!may_be_whole(like) || sysconf(_SC_NPROCESSORS_ONLN) < 2)
+	if (!may_be_whole(like))
 		return false;
-	quiet_begin(&walk, like);
-	if (!start_thread(&thread, &walk)) {
-		quiet_end(&walk);
-		return false;
+	for (int i = 0; i < HALVES; i++) {
+		hush(&half[i].h);
+		half[i].v = make_prover(&half[i].h.scratch, &half[i].h.d, like->p, like->servers, like->hook, NULL);
 	}
-	quiet_begin(&points, like);
-	points.v.brief = true;
-	prove_destinations(&points.v);
-	if (!points.v.failed)
-		prove_counting(&points.v);
-	pthread_join(thread, NULL);
-	whole = is_whole(&walk.v);
-	good = quiet_end(&walk);
-	return quiet_end(&points) && good && whole;
+	at_once(prove_half, half, HALVES);
+	good = is_whole(&half[INPUTS].v);
+	for (int i = 0; i < HALVES; i++) {
+		good = good && !half[i].v.failed;
+		good = hush_end(&half[i].h) && good;
+	}
+	return good;
 }
 
 bool prove_programs(struct diags *d, const struct policy *p, const struct net_rule *servers,

@@ -6,15 +6,19 @@
 #include <string.h>
 
 #include "bpf/artefact.h"
+#include "compiler/at_once.h"
 #include "compiler/egress_prover.h"
 
 enum { DENIED_SAMPLES = 2 }; /* denials whose ends are taken for name servers */
 
-/* Name servers that a host may have; the slots that are not filled must match nothing. */
-static const struct {
+/* Name servers that the programs are completed with. */
+struct servers {
 	struct artefact_address address[CAVE_RESOLVERS];
 	size_t n;
-} resolver_samples[] = {
+};
+
+/* Name servers that a host may have; the slots that are not filled must match nothing. */
+static const struct servers resolver_samples[] = {
 	{ { { false, { 0, 0, 0, 0xc0000235 } } }, 1 },
 	/* The last word of the one is the other as the wire has it. */
 	{ { { true, { 0x20010db8, 0xffff, 0x00350000, 0x35000001 } }, { false, { 0, 0, 0, 0x01000035 } } },
@@ -39,7 +43,7 @@ static struct net_operand operand_of(const struct artefact_address *a)
 
 /* The programs as the runtime completes them, against the policy with a rule that says the same. */
 static bool prove_resolver(struct diags *d, const struct policy *p, const struct hook_program *hook,
-			   const struct artefact_address *address, size_t n)
+			   const struct servers *with)
 {
 	static const struct net_ports port = { CAVE_RESOLVER_PORT, CAVE_RESOLVER_PORT };
 	struct arena scratch = { 0 };
@@ -49,11 +53,11 @@ static bool prove_resolver(struct diags *d, const struct policy *p, const struct
 	struct policy said = *p;
 	bool good;
 
-	for (size_t i = 0; i < n; i++)
-		to[i] = operand_of(&address[i]);
+	for (size_t i = 0; i < with->n; i++)
+		to[i] = operand_of(&with->address[i]);
 	for (size_t i = 0; i < p->nnet_rules; i++)
 		rule[i + 1] = p->net_rule[i];
-	rule[0] = (struct net_rule){ .allow = true, .proto = { true, true }, .to = to, .nto = n,
+	rule[0] = (struct net_rule){ .allow = true, .proto = { true, true }, .to = to, .nto = with->n,
 				     .port = &port, .nports = 1 };
 	said.net_rule = rule;
 	said.nnet_rules++;
@@ -62,7 +66,7 @@ static bool prove_resolver(struct diags *d, const struct policy *p, const struct
 
 		if (hook[h].n)
 			memcpy(insn, hook[h].insn, hook[h].n * sizeof *insn);
-		artefact_resolver_fill(hook[h].patch, hook[h].npatches, (enum cave_hook)h, address, n, insn);
+		artefact_resolver_fill(hook[h].patch, hook[h].npatches, (enum cave_hook)h, with->address, with->n, insn);
 		filled[h] = hook[h];
 		filled[h].insn = insn;
 	}
@@ -71,36 +75,37 @@ static bool prove_resolver(struct diags *d, const struct policy *p, const struct
 	return good;
 }
 
-static void add_server(struct artefact_address *address, size_t *n, enum net_family family, struct net_addr a)
+static void add_server(struct servers *s, enum net_family family, struct net_addr a)
 {
-	if (*n < CAVE_RESOLVERS && (a.hi || a.lo))
-		address[(*n)++] = (struct artefact_address){
+	if (s->n < CAVE_RESOLVERS && (a.hi || a.lo))
+		s->address[s->n++] = (struct artefact_address){
 			family == NET_V6,
 			{ (uint32_t)(a.hi >> 32), (uint32_t)a.hi, (uint32_t)(a.lo >> 32), (uint32_t)a.lo },
 		};
 }
 
-/* Name servers at the ends of what is denied, and beyond them. */
-static bool prove_denied(struct diags *d, const struct policy *p, const struct hook_program *hook)
+/* Name servers at the ends of what is denied, and beyond them; returns how many samples. */
+static size_t list_denied(const struct policy *p, struct servers *out)
 {
+	size_t n = 0;
+
 	for (size_t i = 0, asked = 0; i < p->nnet_rules && asked < DENIED_SAMPLES; i++) {
 		const struct net_rule *deny = &p->net_rule[i];
-		struct artefact_address address[CAVE_RESOLVERS];
-		size_t n = 0;
+		struct servers s = { .n = 0 };
 
 		if (deny->allow || !deny->nto)
 			continue;
-		add_server(address, &n, deny->to[0].family, deny->to[0].lo);
-		add_server(address, &n, deny->to[deny->nto - 1].family, deny->to[deny->nto - 1].hi);
+		add_server(&s, deny->to[0].family, deny->to[0].lo);
+		add_server(&s, deny->to[deny->nto - 1].family, deny->to[deny->nto - 1].hi);
 		/* Mapped addresses and, of IPv4, the first beyond the last are none of the family. */
 		if (deny->to[0].hi.lo != UINT32_MAX && deny->to[0].hi.lo >> 32 != 0xffff)
-			add_server(address, &n, deny->to[0].family, (struct net_addr){ deny->to[0].hi.hi,
-										      deny->to[0].hi.lo + 1 });
+			add_server(&s, deny->to[0].family, (struct net_addr){ deny->to[0].hi.hi,
+									     deny->to[0].hi.lo + 1 });
 		asked++;
-		if (n && !prove_resolver(d, p, hook, address, n))
-			return false;
+		if (s.n)
+			out[n++] = s;
 	}
-	return true;
+	return n;
 }
 
 /* What the runtime does not fill in matches nothing. */
@@ -121,6 +126,41 @@ static bool check_unset(struct diags *d, const struct policy *p, const struct ho
 	return true;
 }
 
+/* --- every sample ---------------------------------------------------------- */
+
+enum { SAMPLES = sizeof resolver_samples / sizeof *resolver_samples };
+
+struct samples {
+	const struct policy *p;
+	const struct hook_program *hook;
+	struct servers with[SAMPLES + DENIED_SAMPLES];
+	bool good[SAMPLES + DENIED_SAMPLES];
+};
+
+static void prove_sample(void *closure, size_t i)
+{
+	struct samples *s = closure;
+	struct hushed h;
+
+	hush(&h);
+	s->good[i] = prove_resolver(&h.d, s->p, s->hook, &s->with[i]);
+	s->good[i] = hush_end(&h) && s->good[i];
+}
+
+static bool prove_samples(struct diags *d, const struct policy *p, const struct hook_program *hook)
+{
+	struct samples s = { .p = p, .hook = hook };
+	size_t n = SAMPLES;
+
+	memcpy(s.with, resolver_samples, sizeof resolver_samples);
+	n += list_denied(p, s.with + SAMPLES);
+	at_once(prove_sample, &s, n);
+	for (size_t i = 0; i < n; i++)
+		if (!s.good[i] && !prove_resolver(d, p, hook, &s.with[i]))
+			return false;
+	return true;
+}
+
 bool egress_prove(struct diags *d, const struct policy *p, const struct hook_program *hook)
 {
 	if (!p->resolver)
@@ -128,8 +168,5 @@ bool egress_prove(struct diags *d, const struct policy *p, const struct hook_pro
 	for (int h = 0; h < CAVE_HOOK_COUNT; h++)
 		if (!check_unset(d, p, &hook[h]))
 			return false;
-	for (size_t i = 0; i < sizeof resolver_samples / sizeof *resolver_samples; i++)
-		if (!prove_resolver(d, p, hook, resolver_samples[i].address, resolver_samples[i].n))
-			return false;
-	return prove_denied(d, p, hook);
+	return prove_samples(d, p, hook);
 }

@@ -80,6 +80,20 @@ struct prover {
 	bool failed;
 };
 
+/*
+ * What a proof writes to when it is one of several that are done at once, and its messages, which nobody reads: if
+ * there are any, or it fails, the proof is done again by itself and says them.
+ */
+struct hushed {
+	struct arena scratch, messages;
+	struct sources sources;
+	struct diags d;
+};
+
+void hush(struct hushed *h);
+/* True if nothing was said. */
+bool hush_end(struct hushed *h);
+
 /* A run as the maps know it. */
 struct names_model {
 	struct ebpf_map *map;
