@@ -144,6 +144,22 @@ static enum walk_end branch(struct walker *k, struct state *s, unsigned variable
 	return end;
 }
 
+enum walk_end walk_split(struct walker *k, struct state *s, const struct value *v, unsigned number, size_t at)
+{
+	const struct cut c = cut_range(k, v, number);
+
+	for (int i = 0; i < 3; i++) {
+		enum walk_end end;
+
+		if (c.lo[i] > c.hi[i])
+			continue;
+		end = branch(k, s, v->variable, c.lo[i], c.hi[i], at, -1, 0);
+		if (end != WALK_DONE)
+			return end;
+	}
+	return WALK_DONE;
+}
+
 /* A field above which the variable changes: the range is cut where it does. */
 static enum walk_end peel(struct walker *k, struct state *s, const struct value *v, size_t at)
 {
@@ -273,7 +289,7 @@ static enum walk_end decide_field(struct walker *k, struct state *s, const struc
 	return go_on(k, s, v, &c, &o);
 }
 
-static struct walk_operand operand_of(const struct value *v)
+struct walk_operand walk_operand_of(const struct value *v)
 {
 	if (v->kind == NUMBER)
 		return (struct walk_operand){ .width = 64, .number = (uint64_t)v->add };
@@ -281,8 +297,8 @@ static struct walk_operand operand_of(const struct value *v)
 }
 
 /* Goes on with what is found out by `at`; there has to be room for it. */
-static enum walk_end with_facts(struct walker *k, struct state *s, const struct walk_fact *f, unsigned n,
-				uint16_t clobbers, size_t at)
+enum walk_end walk_with_facts(struct walker *k, struct state *s, const struct walk_fact *f, unsigned n,
+			      uint16_t clobbers, size_t at)
 {
 	struct state part = part_of(s);
 	struct memory *m = walk_own(k, &part);
@@ -306,7 +322,7 @@ static enum walk_end decide_equality(struct walker *k, struct state *s, const st
 	const bool plain = !v->left && !v->add && !v->negative && !v->scattered && v->variable != WALK_FLAGS &&
 			   !other->left && !other->add && !other->negative && !other->scattered &&
 			   other->variable != WALK_FLAGS;
-	struct walk_fact f = { .equality = true, .left = operand_of(v), .right = operand_of(other) };
+	struct walk_fact f = { .equality = true, .left = walk_operand_of(v), .right = walk_operand_of(other) };
 	const unsigned op = BPF_OP(insn->code);
 
 	enum walk_end end = WALK_DONE;
@@ -315,7 +331,7 @@ static enum walk_end decide_equality(struct walker *k, struct state *s, const st
 		return WALK_LOST;
 	for (int holds = 0; holds < 2 && end == WALK_DONE; holds++) {
 		f.holds = holds;
-		end = with_facts(k, s, &f, 1, 0, at + 1 + (truth(op, holds) ? (size_t)insn->off : 0));
+		end = walk_with_facts(k, s, &f, 1, 0, at + 1 + (truth(op, holds) ? (size_t)insn->off : 0));
 	}
 	return end;
 }
@@ -387,155 +403,6 @@ static enum walk_end take_sign(struct walker *k, struct state *s, const struct b
 		return peel(k, s, &v, at);
 	c = cut_range(k, &v, 0);
 	return go_on(k, s, &v, &c, &o);
-}
-
-/* --- judgements that are known --------------------------------------------- */
-
-/* The address that a judgement is about. */
-static bool address_operand(const struct walker *k, const struct state *s, enum net_family family,
-			    struct walk_operand *out)
-{
-	struct value word[4];
-	const struct value *field = NULL;
-
-	for (int i = 0; i < 4; i++) {
-		word[i] = s->reg[family == NET_V4 ? BPF_REG_8 : BPF_REG_2 + i];
-		walk_pin(k, &word[i]);
-		if (word[i].kind == FIELD)
-			field = &word[i];
-		else if (word[i].kind != NUMBER || (uint64_t)word[i].add > UINT32_MAX)
-			return false;
-	}
-	if (family == NET_V4) {
-		*out = operand_of(&word[0]);
-		return !field || (is_plain(field) && !field->left && field->width == 32);
-	}
-	*out = (struct walk_operand){ .width = 128 };
-	for (int i = 0; i < 4 && !field; i++)
-		out->number = out->number << 32 | (uint64_t)word[i].add;
-	if (field)
-		out->variable = field->variable;
-	for (unsigned i = 0; i < 4 && field; i++) {
-		const unsigned shift = 96 - 32 * i;
-		const walk_number lo = k->now.lo[out->variable] >> shift, hi = k->now.hi[out->variable] >> shift;
-
-		if (word[i].kind == FIELD ? !is_plain(&word[i]) || word[i].variable != out->variable || word[i].left ||
-						    word[i].shift != shift || word[i].width != 32
-					  : lo != hi || (uint32_t)lo != (uint64_t)word[i].add)
-			return false;
-	}
-	return true;
-}
-
-static bool port_operand(const struct walker *k, const struct state *s, struct walk_operand *out)
-{
-	struct value v = s->reg[BPF_REG_7];
-
-	walk_pin(k, &v);
-	*out = operand_of(&v);
-	if (v.kind == NUMBER)
-		return (uint64_t)v.add <= UINT16_MAX;
-	return is_plain(&v) && !v.left && !v.shift && v.width >= 16 && k->w->bits[v.variable] == 16;
-}
-
-/* What is known at an exit. */
-static unsigned facts_at(const struct judgement *j, enum judged_exit exit, struct walk_fact fact[2])
-{
-	const bool port = exit == JUDGED_YES || exit == JUDGED_NO;
-
-	for (int i = 0; i < 2; i++) {
-		fact[i].what = j->what;
-		fact[i].proto = j->proto;
-		fact[i].family = j->family;
-		fact[i].holds = exit == JUDGED_YES || exit == JUDGED_REACHED;
-	}
-	if (j->what != JUDGED_SOME_ADDRESS || !port)
-		return 1;
-	/* That the address is reached, and whether it is by this port. */
-	fact[0].holds = true;
-	fact[1].what = JUDGED_PEER;
-	return 2;
-}
-
-/* What the judgement is about, in registers. */
-static bool find_operands(const struct walker *k, const struct state *s, const struct judgement *j,
-			  struct walk_fact *f)
-{
-	struct value address = s->reg[BPF_REG_1];
-
-	if (!port_operand(k, s, &f->right))
-		return false;
-	if (j->what == JUDGED_PEER || j->what == JUDGED_OWN)
-		return address_operand(k, s, j->family, &f->left);
-	f->left = (struct walk_operand){ .width = 32 };
-	if (j->what == JUDGED_SOME_PORT)
-		return true;
-	walk_pin(k, &address);
-	f->left = operand_of(&address);
-	if (address.kind == NUMBER)
-		return (uint64_t)address.add <= UINT32_MAX;
-	return is_plain(&address) && !address.left && address.width == 32;
-}
-
-static bool pass_judgement(struct walker *k, struct state *s, const struct walk_known *known, enum walk_end *end)
-{
-	const struct judgement *j = known->judgement;
-	struct walk_fact fact[2];
-
-	memset(fact, 0, sizeof fact);
-	if (s->memory->nfacts + 2 > MAX_FACTS || !find_operands(k, s, j, &fact[0]))
-		return false;
-	fact[1].left = fact[0].left;
-	fact[1].right = fact[0].right;
-	*end = WALK_DONE;
-	for (int exit = 0; exit < JUDGED_EXITS && *end == WALK_DONE; exit++) {
-		const unsigned n = facts_at(j, (enum judged_exit)exit, fact);
-
-		if (known->exits >> exit & 1)
-			*end = with_facts(k, s, fact, n, known->clobbers, j->exit[exit]);
-	}
-	return true;
-}
-
-/* The protocol is not known yet: it is the judgement's, or it is not. */
-static enum walk_end split_protocol(struct walker *k, struct state *s, const struct value *v, unsigned number,
-				    size_t at)
-{
-	const struct cut c = cut_range(k, v, number);
-
-	for (int i = 0; i < 3; i++) {
-		enum walk_end end;
-
-		if (c.lo[i] > c.hi[i])
-			continue;
-		end = branch(k, s, v->variable, c.lo[i], c.hi[i], at, -1, 0);
-		if (end != WALK_DONE)
-			return end;
-	}
-	return WALK_DONE;
-}
-
-/* True if a judgement that is known begins here, and everything was done that comes of it. */
-static bool judge(struct walker *k, struct state *s, size_t at, enum walk_end *end)
-{
-	struct value v = s->reg[BPF_REG_0];
-
-	if (k->w->known[k->known[at] - 1u].judgement->what >= JUDGED_SOME_PORT)
-		return pass_judgement(k, s, &k->w->known[k->known[at] - 1u], end);
-	walk_pin(k, &v);
-	for (size_t i = k->known[at] - 1u; i < k->w->nknown && k->w->known[i].judgement->at == at; i++) {
-		const struct walk_known *known = &k->w->known[i];
-		const unsigned number = known->judgement->proto == NET_TCP ? IPPROTO_TCP : IPPROTO_UDP;
-
-		if (v.kind == NUMBER && (uint64_t)v.add == number)
-			return pass_judgement(k, s, known, end);
-		if (is_plain(&v) && !v.left && !v.shift && v.width == k->w->bits[v.variable] &&
-		    k->now.lo[v.variable] <= number && number <= k->now.hi[v.variable]) {
-			*end = split_protocol(k, s, &v, number, at);
-			return true;
-		}
-	}
-	return false;
 }
 
 /* --- following ------------------------------------------------------------ */
@@ -645,7 +512,7 @@ static enum walk_end follow(struct walker *k, struct state *s, size_t at)
 
 		if (does & EXITS && find_exit(k->judgement, at, &exit))
 			return arrive_at_exit(k, exit);
-		if (does & KNOWN && judge(k, s, at, &end))
+		if (does & KNOWN && walk_known_judgement(k, s, at, &end))
 			return end;
 		if (does & LOOKS && is_final(k, s, at))
 			return arrive(k, s, k->decided[at]);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the walk: egress_walk.c goes on from instruction to instruction, egress_walk_value.c computes. */
+/*
+ * Inside the walk: egress_walk.c goes on from instruction to instruction, egress_walk_value.c computes, and
+ * egress_walk_known.c passes by what has been shown already.
+ */
 #ifndef CAVE_COMPILER_EGRESS_WALKER_H
 #define CAVE_COMPILER_EGRESS_WALKER_H
 
@@ -78,5 +81,18 @@ bool walk_step(struct walker *k, struct state *s, const struct bpf_insn *insn);
 /* bpf_skb_load_bytes(), of a packet that is long enough or too short.  How much it needs; 0: it cannot be followed. */
 uint64_t walk_needed(const struct walker *k, const struct state *s);
 bool walk_load_packet(struct walker *k, struct state *s, bool there);
+
+/* A value as facts name it: a number, or a part of a variable. */
+struct walk_operand walk_operand_of(const struct value *v);
+
+/* Goes on at `at` with what is found out, for which there has to be room; `clobbers`: registers that are lost. */
+enum walk_end walk_with_facts(struct walker *k, struct state *s, const struct walk_fact *f, unsigned n,
+			      uint16_t clobbers, size_t at);
+
+/* Goes on at `at` with each part of the value's range by itself: below the number, at it, and above. */
+enum walk_end walk_split(struct walker *k, struct state *s, const struct value *v, unsigned number, size_t at);
+
+/* True if a judgement that is known begins here, and everything was done that comes of it; *end is how it ended. */
+bool walk_known_judgement(struct walker *k, struct state *s, size_t at, enum walk_end *end);
 
 #endif
