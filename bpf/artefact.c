@@ -127,7 +127,8 @@ static bool is_array(const char *name)
 {
 	return !strcmp(name, "cave.manifest") || !strncmp(name, "cave.seccomp.", 13) ||
 	       !strncmp(name, PROFILE_PREFIX, strlen(PROFILE_PREFIX)) ||
-	       !strncmp(name, "cgroup", 6) || !strncmp(name, CAVE_MAP_TABLE_PREFIX, strlen(CAVE_MAP_TABLE_PREFIX));
+	       !strncmp(name, "cgroup", 6) || !strcmp(name, CAVE_FUNCTIONS) ||
+	       !strncmp(name, CAVE_MAP_TABLE_PREFIX, strlen(CAVE_MAP_TABLE_PREFIX));
 }
 
 /* Offset, size and alignment of section `i`. */
@@ -270,6 +271,7 @@ void artefact_identity(const struct artefact_parts *parts, uint8_t out[CAVE_DIGE
 	add_part(&s, &parts->policy);
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 		add_part(&s, &parts->program[i]);
+	add_part(&s, &parts->functions);
 	for (size_t i = 0; i < CAVE_MAPS_MAX; i++)
 		add_part(&s, &parts->table[i]);
 	for (size_t i = 0; i < ARTEFACT_ARCHES; i++)
@@ -295,6 +297,8 @@ static bool check_identity(const struct artefact *a, struct artefact_error *erro
 	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
 		if ((s = artefact_section(a, hooks[i])))
 			parts.program[i] = *s;
+	if ((s = artefact_section(a, CAVE_FUNCTIONS)))
+		parts.functions = *s;
 	for (size_t i = 0; i < ARTEFACT_ARCHES; i++)
 		if ((s = artefact_section(a, artefact_arches[i].section)))
 			parts.filter[i] = *s;

@@ -97,6 +97,9 @@ struct artefact {
 	size_t host_record_size;
 	struct hosts hosts;
 	struct artefact_program program[CAVE_HOOK_COUNT]; /* all of them or, without EGRESS, none */
+	struct artefact_program functions; /* that programs call; n is 0 where there are none */
+	uint32_t function[CAVE_FUNCTIONS_MAX]; /* where each begins, ascending; the first is 0 */
+	size_t nfunctions;
 	struct cave_limits limits; /* the defaults where the manifest has none */
 	bool children; /* it may execute what the file grants say … */
 	unsigned max_children; /* … in so many other processes */
@@ -138,6 +141,24 @@ const struct artefact_section *artefact_section(const struct artefact *a, const 
 /* The manifest's records in turn: *at is 0 before the first; false after the last. */
 bool artefact_next(const struct artefact *a, size_t *at, struct artefact_record *out);
 
+/*
+ * A program as it is loaded: its own instructions, which are the first piece, and behind them the functions that it
+ * calls.  Each piece is `n` instructions from `from` of its section on, and stands at `at`.
+ */
+struct artefact_whole {
+	struct artefact_piece {
+		uint32_t from, n, at;
+	} piece[1 + CAVE_FUNCTIONS_MAX];
+	size_t npieces;
+	size_t n; /* instructions, of all of them */
+};
+
+void artefact_whole(const struct artefact *a, enum cave_hook hook, struct artefact_whole *out);
+
+/* Writes the program's instructions, out[whole->n]; the calls in it lead to where the functions stand. */
+void artefact_link(const struct artefact *a, enum cave_hook hook, const struct artefact_whole *whole,
+		   struct bpf_insn *out);
+
 /* The address of a name server, in host order: IPv4 in the last word. */
 struct artefact_address {
 	bool six;
@@ -165,6 +186,7 @@ const char *artefact_hook_name(enum cave_hook hook);
 struct artefact_parts {
 	struct artefact_section manifest, policy;
 	struct artefact_section program[CAVE_HOOK_COUNT];
+	struct artefact_section functions;
 	struct artefact_section table[CAVE_MAPS_MAX]; /* in the order of their maps, the first ones first */
 	struct artefact_section filter[ARTEFACT_ARCHES];
 };

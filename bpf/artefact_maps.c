@@ -120,20 +120,20 @@ static bool is_reference(const struct artefact *a, const struct bpf_insn *insn)
  * The kernel takes numbers of descriptors and of its own types in instructions; but for the references to maps,
  * which are translated, none of them may reach it.
  */
-static bool check_program(const struct artefact *a, enum cave_hook hook, struct artefact_error *error)
+static bool check_program(const struct artefact *a, const struct artefact_program *p, const char *name, bool calls,
+			  struct artefact_error *error)
 {
-	const struct artefact_program *p = &a->program[hook];
-
 	for (size_t i = 0; i < p->n; i++) {
 		const struct bpf_insn *insn = &p->insn[i];
 
-		if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg)
-			return fail(error, "program %s: instruction %zu calls no helper", artefact_hook_name(hook), i);
+		/* Which function is meant has been checked (artefact_program.c). */
+		if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg && !(calls && insn->src_reg == BPF_PSEUDO_CALL))
+			return fail(error, "program %s: instruction %zu calls no helper", name, i);
 		if (insn->code != (BPF_LD | BPF_IMM | BPF_DW))
 			continue;
 		if (i + 1 == p->n || insn[1].code || insn[1].dst_reg || insn[1].src_reg || insn[1].off ||
 		    !is_reference(a, insn))
-			return fail(error, "program %s: instruction %zu refers to no map", artefact_hook_name(hook), i);
+			return fail(error, "program %s: instruction %zu refers to no map", name, i);
 		i++;
 	}
 	return true;
@@ -144,7 +144,7 @@ bool check_maps(const struct artefact *a, struct artefact_error *error)
 	if (a->nmaps && !(a->requires & CAVE_REQUIRE_EGRESS))
 		return fail(error, "there are maps, and the manifest asks for no network");
 	for (size_t hook = 0; hook < CAVE_HOOK_COUNT; hook++)
-		if (!check_program(a, (enum cave_hook)hook, error))
+		if (!check_program(a, &a->program[hook], artefact_hook_name((enum cave_hook)hook), true, error))
 			return false;
-	return check_tables(a, error);
+	return check_program(a, &a->functions, CAVE_FUNCTIONS, false, error) && check_tables(a, error);
 }

@@ -644,9 +644,45 @@ static bool run_slowly(struct machine *m, const struct bpf_insn *i, const struct
 	return step(m, i, in);
 }
 
+/* What a call leaves behind: where it was, and the registers that it must leave alone. */
+struct frame {
+	const struct bpf_insn *back; /* NULL: no function is running */
+	uint64_t value[MAX_BPF_REG];
+	uint8_t kind[MAX_BPF_REG];
+	struct value of[MAX_BPF_REG];
+};
+
+/* A function has its arguments, and nothing of its caller's; it has no use for a stack. */
+static void enter_function(struct machine *m, const struct bpf_insn *back, struct frame *f)
+{
+	f->back = back;
+	memcpy(f->value, m->value, sizeof f->value);
+	memcpy(f->kind, m->kind, sizeof f->kind);
+	memcpy(f->of, m->of, sizeof f->of);
+	m->kind[BPF_REG_0] = UNSET;
+	memset(&m->kind[BPF_REG_6], UNSET, MAX_BPF_REG - BPF_REG_6);
+}
+
+static void leave_function(struct machine *m, struct frame *f)
+{
+	const size_t kept = MAX_BPF_REG - BPF_REG_6;
+
+	memset(&m->kind[BPF_REG_1], UNSET, BPF_REG_5 - BPF_REG_1 + 1);
+	memcpy(&m->value[BPF_REG_6], &f->value[BPF_REG_6], kept * sizeof *f->value);
+	memcpy(&m->kind[BPF_REG_6], &f->kind[BPF_REG_6], kept * sizeof *f->kind);
+	memcpy(&m->of[BPF_REG_6], &f->of[BPF_REG_6], kept * sizeof *f->of);
+	f->back = NULL;
+}
+
+static bool is_function_call(const struct bpf_insn *i)
+{
+	return i->code == (BPF_JMP | BPF_CALL) && i->src_reg == BPF_PSEUDO_CALL;
+}
+
 static bool run(struct machine *m, const struct bpf_insn *insn, size_t n, size_t at, const struct ebpf_input *in,
 		uint64_t *result, size_t *steps)
 {
+	struct frame frame = { .back = NULL };
 	size_t count = 0;
 	bool taken;
 
@@ -661,10 +697,18 @@ static bool run(struct machine *m, const struct bpf_insn *insn, size_t n, size_t
 		} else if (i->code == (BPF_JMP | BPF_EXIT)) {
 			if (m->kind[BPF_REG_0] != NUMBER)
 				return false;
+			if (frame.back) {
+				i = frame.back;
+				leave_function(m, &frame);
+				continue;
+			}
 			*result = m->value[BPF_REG_0];
 			if (steps)
 				*steps = count;
 			return true;
+		} else if (is_function_call(i)) {
+			enter_function(m, i, &frame);
+			i += i->imm;
 		} else if (!run_slowly(m, i, in, &taken)) {
 			return false;
 		} else if (taken) {

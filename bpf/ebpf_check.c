@@ -71,9 +71,18 @@ static bool check_alu(const struct bpf_insn *insn)
 	}
 }
 
-static bool check_call(const struct bpf_insn *insn)
+static bool is_function_call(const struct bpf_insn *insn)
 {
-	if (insn->dst_reg || insn->src_reg || insn->off)
+	return insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL;
+}
+
+static bool check_call(const struct bpf_insn *insn, size_t n, size_t at)
+{
+	if (insn->dst_reg || insn->off)
+		return false;
+	if (is_function_call(insn))
+		return insn->imm >= 0 && (size_t)insn->imm < n - at - 1;
+	if (insn->src_reg)
 		return false;
 	switch (insn->imm) {
 	case BPF_FUNC_skb_load_bytes:
@@ -107,7 +116,7 @@ static bool check_control(const struct bpf_insn *insn, size_t n, size_t at)
 		return insn->code == (BPF_JMP | BPF_JA) && !insn->dst_reg && !insn->src_reg && !insn->imm &&
 		       check_jump(insn, n, at);
 	case BPF_CALL:
-		return wide && !by_register && check_call(insn);
+		return wide && !by_register && check_call(insn, n, at);
 	case BPF_EXIT:
 		return wide && !by_register && !insn->dst_reg && !insn->src_reg && !insn->off && !insn->imm;
 	default:
@@ -154,8 +163,49 @@ static void mark_next(const struct bpf_insn *insn, size_t at, bool *reached)
 
 	if (jumps)
 		reached[at + 1 + (size_t)insn[at].off] = true;
+	if (is_function_call(&insn[at]))
+		reached[at + 1 + (size_t)insn[at].imm] = true;
 	if (insn[at].code != (BPF_JMP | BPF_JA) && insn[at].code != (BPF_JMP | BPF_EXIT))
 		reached[at + 1] = true;
+}
+
+/* Whether the instruction may stand in the function that ends before `end`; `main`: in the program itself. */
+static bool stays_inside(const struct bpf_insn *insn, size_t at, size_t end, bool main)
+{
+	const bool jumps = is_conditional(insn->code) || insn->code == (BPF_JMP | BPF_JA);
+
+	return (main || !is_function_call(insn)) && (!jumps || at + 1 + (size_t)insn->off < end);
+}
+
+/*
+ * Functions stand behind the program: each begins where it is called, ends in exit, is left by nothing else, and calls
+ * none itself.  Returns the first instruction that is not so, or `n`.
+ */
+static size_t first_astray(const struct bpf_insn *insn, size_t n)
+{
+	bool *begins = calloc(n + 1, sizeof *begins);
+	size_t at = 0, end = 0;
+	bool main = true;
+
+	if (!begins)
+		return 0;
+	begins[n] = true;
+	for (size_t i = 0; i < n; i += is_wide_load(&insn[i]) ? 2 : 1)
+		if (is_function_call(&insn[i]))
+			begins[i + 1 + (size_t)insn[i].imm] = true;
+	for (; at < n; at += is_wide_load(&insn[at]) ? 2 : 1) {
+		if (at == end) {
+			main = !at;
+			for (end = at + 1; !begins[end];)
+				end++;
+			if (insn[end - 1].code != (BPF_JMP | BPF_EXIT))
+				break;
+		}
+		if (at > end || !stays_inside(&insn[at], at, end, main))
+			break;
+	}
+	free(begins);
+	return at;
 }
 
 /*
@@ -194,7 +244,9 @@ bool ebpf_check(const struct bpf_insn *insn, size_t n, size_t *bad)
 		at += is_wide_load(&insn[at]) ? 2 : 1;
 	/* All jumps go forward, so a program that ends in exit ends there at the latest. */
 	if (n && at == n && insn[n - 1].code == (BPF_JMP | BPF_EXIT)) {
-		at = first_unreachable(insn, n);
+		at = first_astray(insn, n);
+		if (at == n)
+			at = first_unreachable(insn, n);
 		if (at == n)
 			return true;
 	}

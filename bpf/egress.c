@@ -22,9 +22,10 @@ static void (*const generator[CAVE_HOOK_COUNT])(struct hook_gen *g) = {
 enum map_number { MAP_DENIALS, MAP_UNCOUNTED, MAPS_COMMON };
 
 static bool generate_hook(struct arena *a, const struct net_set *set, const struct tables *tables,
-			  enum cave_hook hook, struct hook_program *out, struct gen_error *error)
+			  const struct shared_judges *judges, enum cave_hook hook, struct hook_program *out,
+			  struct gen_error *error)
 {
-	struct hook_gen g = { .hook = hook, .set = set, .tables = tables, .proto = { true, true },
+	struct hook_gen g = { .hook = hook, .set = set, .tables = tables, .judges = judges, .proto = { true, true },
 			      .denials = MAP_DENIALS, .guests = MAPS_COMMON,
 			      .names_map = MAPS_COMMON + net_set_listens(set, NET_UDP) };
 
@@ -34,9 +35,9 @@ static bool generate_hook(struct arena *a, const struct net_set *set, const stru
 	asm_init(&g.s, a);
 	g.allow = asm_new_label(&g.s);
 	g.deny = asm_new_label(&g.s);
-	g.peer = make_judge(&g, set->cell, tables->to);
+	g.peer = role_judge(&g, ROLE_PEER);
 	g.peer.resolver = set->resolver;
-	g.local = make_judge(&g, set->local, tables->at);
+	g.local = role_judge(&g, ROLE_OWN);
 	make_settle(&g);
 	g.strangers = g.deny;
 	g.names = asm_new_label(&g.s);
@@ -63,6 +64,8 @@ static bool generate_hook(struct arena *a, const struct net_set *set, const stru
 	}
 	done = asm_finish(&g.s, hook, out, error);
 	out->refusal = refusal;
+	if (done)
+		functions_link(a, &judges->list, out);
 	return done;
 }
 
@@ -83,14 +86,15 @@ bool egress_generate(struct arena *a, const struct net_set *set, struct hook_pro
 		     struct gen_error *error)
 {
 	struct hook_program all[CAVE_HOOK_COUNT] = { 0 };
+	struct shared_judges *judges = ARENA_ARRAY(a, 1, struct shared_judges);
 	struct tables *tables = ARENA_ARRAY(a, 1, struct tables);
 
 	tables_init(a, tables);
 	add_maps(tables, set);
-	if (!tables_build(a, set, tables, error))
+	if (!tables_build(a, set, tables, error) || !functions_generate(a, set, tables, judges, error))
 		return false;
 	for (int hook = 0; hook < (set->hosts ? CAVE_HOOK_COUNT : CAVE_HOOK_NAMES); hook++)
-		if (!generate_hook(a, set, tables, (enum cave_hook)hook, &all[hook], error))
+		if (!generate_hook(a, set, tables, judges, (enum cave_hook)hook, &all[hook], error))
 			return false;
 	for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++) {
 		out[hook] = all[hook];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Inside the generator of the egress programs: what its parts share.  egress.c makes the programs,
- * egress_judge.c decides on a destination, egress_search.c looks it up in a table, egress_call.c has the
+ * egress_judge.c decides on a destination, egress_function.c has that done by functions that all programs share,
+ * egress_search.c looks it up in a table, egress_call.c has the
  * hooks of calls, egress_leave.c and egress_accepted.c that of packets that leave, egress_arrive.c that of
  * packets that arrive, egress_shut.c has what is denied all the same, egress_guest.c who may be answered,
  * egress_count.c counts what is refused.
@@ -45,6 +46,15 @@ struct ports_block {
 	line_id line; /* of the first address that leads to it */
 };
 
+/* What may be asked of an address and a port: whether it is a peer, an endpoint of one's own, denied to strangers. */
+enum role { ROLE_PEER, ROLE_OWN, ROLE_SHUT, ROLES };
+
+/* The functions of a policy; by role and family 1 + the number of one, or 0. */
+struct shared_judges {
+	struct function_list list;
+	uint8_t number[ROLES][NET_FAMILIES];
+};
+
 /* What an endpoint is judged by, and where the judgement leads. */
 struct judge {
 	const struct net_cell (*cell)[NET_FAMILIES];
@@ -53,6 +63,7 @@ struct judge {
 	struct ports_block *ports; /* by port set, and a last one for what a table knows */
 	bool resolver; /* the host's name servers too */
 	bool names; /* addresses of granted names too: at `no` they are asked for */
+	uint8_t function[NET_FAMILIES]; /* 1 + the number of that which decides; 0: none does */
 };
 
 /* One program while it is generated. */
@@ -61,6 +72,7 @@ struct hook_gen {
 	enum cave_hook hook;
 	const struct net_set *set;
 	const struct tables *tables;
+	const struct shared_judges *judges; /* NULL: a function is generated */
 	bool proto[NET_PROTOS]; /* those that this hook judges */
 	asm_label allow, deny;
 	struct judge peer, local; /* destinations; endpoints of one's own */
@@ -82,9 +94,8 @@ struct hook_gen {
 bool grants(const struct judge *j, int proto);
 bool uses(const struct hook_gen *g, int proto);
 
-/* A judge of what the cells hold: let through, the rest refused. */
-struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES],
-			const struct cell_table *const (*table)[NET_FAMILIES]);
+/* A judge of what the role's cells hold: let through, the rest refused. */
+struct judge role_judge(struct hook_gen *g, enum role role);
 
 /* Whether anything is denied that peers who come in, or name servers, could be. */
 bool denies(const struct hook_gen *g);
@@ -142,6 +153,21 @@ bool plane_decides(struct hook_gen *g, const struct judge *j);
  * replaced by loopback there, as the kernel would do after the hook.
  */
 void plane_judge(struct hook_gen *g, const struct judge *j, bool zero);
+
+/* --- egress_function.c ---------------------------------------------------- */
+
+/* The functions of a set, where it has so much that they are worth it. */
+bool functions_generate(struct arena *a, const struct net_set *set, const struct tables *tables,
+			struct shared_judges *out, struct gen_error *error);
+
+/* Puts the functions that a program calls behind it. */
+void functions_link(struct arena *a, const struct function_list *list, struct hook_program *p);
+
+/*
+ * Has the address in ADDR4, or in R2 to R5, judged by the function, with PROTO and PORT, all in host order.  R1 to R5
+ * are lost.
+ */
+void call_judge(struct hook_gen *g, const struct judge *j, enum net_family family);
 
 /* --- egress_search.c ------------------------------------------------------ */
 

@@ -29,16 +29,22 @@ void load_words(struct hook_gen *g, int16_t field)
 		asm_load(&g->s, BPF_W, addr6_reg[w], CTX, (int16_t)(field + 4 * w));
 }
 
-struct judge make_judge(struct hook_gen *g, const struct net_cell (*cell)[NET_FAMILIES],
-			const struct cell_table *const (*table)[NET_FAMILIES])
+struct judge role_judge(struct hook_gen *g, enum role role)
 {
-	return (struct judge){
-		.cell = cell,
-		.table = table,
+	const struct net_cell (*cells[ROLES])[NET_FAMILIES] = { g->set->cell, g->set->local, g->set->shut };
+	const struct cell_table *const (*tables[ROLES])[NET_FAMILIES] = { g->tables->to, g->tables->at,
+									  g->tables->shut };
+	struct judge j = {
+		.cell = cells[role],
+		.table = tables[role],
 		.yes = g->allow,
 		.no = g->deny,
 		.ports = ARENA_ARRAY(g->s.arena, g->set->nportsets + 1, struct ports_block),
 	};
+
+	for (int family = 0; g->judges && family < NET_FAMILIES; family++)
+		j.function[family] = g->judges->number[role][family];
+	return j;
 }
 
 bool grants(const struct judge *j, int proto)
@@ -221,6 +227,21 @@ static void begin_judgement(struct hook_gen *g, const struct judge *j, enum net_
 				      exit, 1u << JUDGED_NO | 1u << JUDGED_YES);
 }
 
+/* The function takes all protocols that anything is granted by, the program perhaps not. */
+static void judge_by_function(struct hook_gen *g, const struct judge *j, enum net_family family)
+{
+	const bool tcp = g->proto[NET_TCP] && j->cell[NET_TCP][family].n;
+	const bool udp = g->proto[NET_UDP] && j->cell[NET_UDP][family].n;
+
+	if (!tcp && !udp) {
+		asm_goto(&g->s, j->no);
+		return;
+	}
+	if (!g->proto[NET_TCP])
+		jump_if(g, BPF_JNE, PROTO, IPPROTO_UDP, j->no);
+	call_judge(g, j, family);
+}
+
 /*
  * The address in registers is judged by the protocol in PROTO; one tree does for both if they reach
  * the same.
@@ -241,6 +262,10 @@ void judge_host(struct hook_gen *g, const struct judge *j, enum net_family famil
 	}
 	if (j->resolver)
 		judge_resolver(g, family);
+	if (j->function[family]) {
+		judge_by_function(g, j, family);
+		return;
+	}
 	if (share)
 		asm_jump(&g->s, BPF_JMP32 | BPF_JEQ | BPF_K, PROTO, IPPROTO_TCP, shared);
 	for (int proto = share ? NET_UDP : NET_TCP; proto < NET_PROTOS; proto++) {

@@ -360,7 +360,7 @@ bool plane_decides(struct hook_gen *g, const struct judge *j)
 	struct plane *p = ARENA_ARRAY(g->s.arena, 1, struct plane);
 
 	*p = (struct plane){ .g = g, .j = j };
-	return !j->resolver && !j->names && (is_asked(g, j, NET_TCP) || is_asked(g, j, NET_UDP)) &&
+	return !j->resolver && !j->names && !j->function[NET_V4] && (is_asked(g, j, NET_TCP) || is_asked(g, j, NET_UDP)) &&
 	       fits(p, NET_TCP, true) && fits(p, NET_UDP, true);
 }
 

@@ -27,7 +27,7 @@ void make_settle(struct hook_gen *g)
 		bool any = any_shut(g->set, (enum net_family)family);
 
 		g->settle[family] = any ? asm_new_label(&g->s) : g->settled;
-		g->shut[family] = make_judge(g, g->set->shut, g->tables->shut);
+		g->shut[family] = role_judge(g, ROLE_SHUT);
 		g->shut[family].yes = g->deny;
 		g->shut[family].no = g->settled;
 	}

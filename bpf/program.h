@@ -66,12 +66,37 @@ struct judgement {
 	size_t at, exit[JUDGED_EXITS]; /* instructions; an exit that is 0 is none */
 };
 
-/* An egress program (eBPF).  A 16-byte load counts as two instructions, the second one all zero. */
+/*
+ * A function that programs share (cave/artefact.h says how they call it).  It takes numbers in R1 to R5 and returns one
+ * in R0; it calls none itself.
+ */
+struct function {
+	const char *name;
+	unsigned arguments;
+	const struct bpf_insn *insn;
+	const line_id *line;
+	size_t n;
+};
+
+enum { FUNCTIONS_MAX = CAVE_FUNCTIONS_MAX };
+
+struct function_list {
+	struct function function[FUNCTIONS_MAX];
+	size_t n;
+};
+
+/*
+ * An egress program (eBPF), and behind it the functions that it calls.  A 16-byte load counts as two instructions, the
+ * second one all zero.
+ */
 struct hook_program {
 	enum cave_hook hook;
 	const struct bpf_insn *insn;
 	const line_id *line;
 	size_t n;
+	size_t shared; /* so many of these, the last ones, are the functions'; a call's `imm` leads there */
+	uint32_t called; /* bit i: function i is one of them; they are in that order */
+	const struct function_list *functions; /* one and the same for all programs of a policy; NULL: not known */
 	const struct cave_resolver_patch *patch; /* ascending by insn */
 	size_t npatches;
 	const struct judgement *judgement;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cave/artefact.h"
+
 /* --- classic BPF --- */
 
 static const char *data_field(uint32_t offset, char text[32])
@@ -147,6 +149,8 @@ static void disasm_jump(const struct bpf_insn *i, size_t at, char out[DISASM_SIZ
 
 	if (BPF_OP(i->code) == BPF_EXIT)
 		snprintf(out, DISASM_SIZE, "exit");
+	else if (BPF_OP(i->code) == BPF_CALL && i->src_reg == BPF_PSEUDO_CALL)
+		snprintf(out, DISASM_SIZE, "call " CAVE_FUNCTIONS " %ld", i->imm + 1L);
 	else if (BPF_OP(i->code) == BPF_CALL)
 		snprintf(out, DISASM_SIZE, "call helper %d", i->imm);
 	else if (BPF_OP(i->code) == BPF_JA)

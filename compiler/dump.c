@@ -384,15 +384,15 @@ static bool find_line_info(const struct artefact *a, const char *name, struct li
 	return false;
 }
 
-static void dump_hook(FILE *to, const struct artefact *a, enum cave_hook hook)
+/* One section of instructions; calls in it show where in .text the function begins. */
+static void dump_program(FILE *to, const struct artefact *a, const char *name, const struct artefact_program *p)
 {
-	const struct artefact_program *p = &a->program[hook];
 	struct line_info info = { 0 };
-	bool found = find_line_info(a, artefact_hook_name(hook), &info);
+	bool found = find_line_info(a, name, &info);
 	char text[DISASM_SIZE];
 	size_t record = 0;
 
-	fprintf(to, "\nprogram %s, %zu instructions\n", artefact_hook_name(hook), p->n);
+	fprintf(to, "\nprogram %s, %zu instructions\n", name, p->n);
 	for (size_t i = 0; i < p->n; i++) {
 		disasm_hook(p->insn, p->n, i, text);
 		while (found && record + 1 < info.n && info.record[record + 1].insn_off <= i * sizeof *p->insn)
@@ -431,7 +431,9 @@ int dump_file(const char *path, FILE *to)
 				dump_filter(to, a, arch, &lines);
 		for (int hook = 0; hook < CAVE_HOOK_COUNT; hook++)
 			if (a->program[hook].n)
-				dump_hook(to, a, hook);
+				dump_program(to, a, artefact_hook_name(hook), &a->program[hook]);
+		if (a->functions.n)
+			dump_program(to, a, CAVE_FUNCTIONS, &a->functions);
 		free(lines.line);
 		status = EXIT_DONE;
 	}

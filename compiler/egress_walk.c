@@ -38,13 +38,13 @@ static uint8_t decided_at(const struct bpf_insn *insn, size_t n, size_t at, cons
 	return decided[next];
 }
 
-/* All jumps go forward: what comes after an instruction is known before it. */
+/* All jumps go forward: what comes after an instruction is known before it.  What functions return is no answer. */
 static uint8_t *find_decided(const struct hook_program *p, struct arena *a)
 {
 	uint8_t *decided = ARENA_ARRAY(a, p->n + 1, uint8_t);
 
 	memset(decided, UNDECIDED, p->n + 1);
-	for (size_t at = p->n; at-- > 0;)
+	for (size_t at = p->n - p->shared; at-- > 0;)
 		decided[at] = decided_at(p->insn, p->n, at, decided);
 	return decided;
 }
@@ -481,6 +481,38 @@ static enum walk_end load_packet(struct walker *k, struct state *s, size_t at)
 	return end;
 }
 
+static bool is_function_call(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL;
+}
+
+/* A function has its arguments, and nothing of its caller's; it calls none itself. */
+static enum walk_end enter_function(struct walker *k, struct state *s, const struct bpf_insn *insn, size_t at)
+{
+	struct frame frame = { .back = at + 1 };
+
+	if (s->frame || insn->imm < 0)
+		return WALK_LOST;
+	memcpy(frame.reg, s->reg, sizeof frame.reg);
+	s->reg[BPF_REG_0].kind = UNSET;
+	for (int r = BPF_REG_6; r < MAX_BPF_REG; r++)
+		s->reg[r].kind = UNSET;
+	k->written |= CALL_LOSES;
+	s->frame = &frame;
+	return follow(k, s, at + 1 + (size_t)insn->imm);
+}
+
+static enum walk_end leave_function(struct walker *k, struct state *s)
+{
+	const struct frame *frame = s->frame;
+
+	for (int r = BPF_REG_1; r <= BPF_REG_5; r++)
+		s->reg[r].kind = UNSET;
+	memcpy(&s->reg[BPF_REG_6], &frame->reg[BPF_REG_6], (MAX_BPF_REG - BPF_REG_6) * sizeof *frame->reg);
+	s->frame = NULL;
+	return s->reg[BPF_REG_0].kind == NUMBER ? follow(k, s, frame->back) : WALK_LOST;
+}
+
 static enum walk_end leave(const struct walker *k, const struct state *s)
 {
 	const struct value *v = &s->reg[BPF_REG_0];
@@ -495,6 +527,10 @@ static enum walk_end follow_jump(struct walker *k, struct state *s, const struct
 {
 	if (is_conditional(insn))
 		return decide(k, s, insn, at);
+	if (is_function_call(insn))
+		return enter_function(k, s, insn, at);
+	if (insn->code == (BPF_JMP | BPF_EXIT) && s->frame)
+		return leave_function(k, s);
 	if (insn->code == (BPF_JMP | BPF_EXIT))
 		return k->judgement ? WALK_LOST : leave(k, s);
 	return load_packet(k, s, at);
@@ -524,7 +560,7 @@ static enum walk_end follow(struct walker *k, struct state *s, size_t at)
 		}
 		if (insn->code == (BPF_ALU64 | BPF_RSH | BPF_K) && s->reg[insn->dst_reg].kind == FIELD &&
 		    !is_plain(&s->reg[insn->dst_reg])) {
-			k->written |= (uint16_t)(1u << insn->dst_reg);
+			walk_note_written(k, s, insn->dst_reg);
 			return take_sign(k, s, insn, at);
 		}
 		if (!walk_step(k, s, insn))
@@ -567,7 +603,7 @@ static uint8_t *find_does(const struct walker *k, struct arena *a)
 	for (size_t at = 0; at < p->n; at += walk_is_wide(&p->insn[at]) ? 2 : 1) {
 		const struct bpf_insn *i = &p->insn[at];
 
-		if (is_conditional(i) || i->code == (BPF_JMP | BPF_EXIT) ||
+		if (is_conditional(i) || i->code == (BPF_JMP | BPF_EXIT) || is_function_call(i) ||
 		    (i->code == (BPF_JMP | BPF_CALL) && i->imm == BPF_FUNC_skb_load_bytes))
 			does[at] = ENDS;
 		if (k->known && k->known[at])

@@ -519,9 +519,15 @@ static bool wide_load(const struct walk *w, struct state *s, const struct bpf_in
 	return true;
 }
 
+void walk_note_written(struct walker *k, const struct state *s, unsigned reg)
+{
+	if (!s->frame || reg <= BPF_REG_5)
+		k->written |= (uint16_t)(1u << reg);
+}
+
 bool walk_step(struct walker *k, struct state *s, const struct bpf_insn *insn)
 {
-	k->written |= (uint16_t)(1u << insn->dst_reg);
+	walk_note_written(k, s, insn->dst_reg);
 	if (BPF_CLASS(insn->code) == BPF_JMP)
 		k->written |= CALL_LOSES;
 	switch (BPF_CLASS(insn->code)) {

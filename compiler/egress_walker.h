@@ -36,8 +36,15 @@ struct memory {
 	struct memory *next; /* of those that nobody uses any more */
 };
 
+/* Where a call of a function goes on, and the registers that it must leave alone. */
+struct frame {
+	size_t back;
+	struct value reg[MAX_BPF_REG];
+};
+
 struct state {
 	struct value reg[MAX_BPF_REG];
+	const struct frame *frame; /* NULL: no function is followed */
 	struct memory *memory;
 	bool shared; /* the memory is another path's too */
 	uint8_t peels;
@@ -74,6 +81,9 @@ void walk_pin(const struct walker *k, struct value *v);
 
 uint64_t walk_swap(uint64_t n, int bits);
 bool walk_is_wide(const struct bpf_insn *insn);
+
+/* That a register is written to; of a function, what its caller loses. */
+void walk_note_written(struct walker *k, const struct state *s, unsigned reg);
 
 /* An instruction that is no jump; false if it cannot be followed. */
 bool walk_step(struct walker *k, struct state *s, const struct bpf_insn *insn);

@@ -359,13 +359,24 @@ static bool is_jump(const struct bpf_insn *i)
 	return (BPF_CLASS(i->code) == BPF_JMP || BPF_CLASS(i->code) == BPF_JMP32) && BPF_OP(i->code) != BPF_CALL;
 }
 
+/* Functions return to where they were called. */
+static bool in_function(const struct hook_program *p, size_t at)
+{
+	return at >= p->n - p->shared;
+}
+
 static bool go_on(struct twins *t, size_t a, size_t b)
 {
 	const struct bpf_insn *x = &t->a->insn[a], *y = &t->b->insn[b];
 	const bool wide = x->code == (BPF_LD | BPF_IMM | BPF_DW);
 
-	if (x->code != y->code || x->dst_reg != y->dst_reg || x->src_reg != y->src_reg || x->imm != y->imm ||
-	    x->code == (BPF_JMP | BPF_EXIT))
+	const bool call = x->code == (BPF_JMP | BPF_CALL) && x->src_reg == BPF_PSEUDO_CALL;
+
+	if (x->code != y->code || x->dst_reg != y->dst_reg || x->src_reg != y->src_reg || (x->imm != y->imm && !call))
+		return false;
+	if (x->code == (BPF_JMP | BPF_EXIT))
+		return in_function(t->a, a) && in_function(t->b, b);
+	if (call && !meet(t, a + 1 + (size_t)x->imm, b + 1 + (size_t)y->imm))
 		return false;
 	if (wide && (a + 1 >= t->a->n || b + 1 >= t->b->n || x[1].imm != y[1].imm))
 		return false;

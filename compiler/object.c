@@ -7,11 +7,18 @@
 #ifndef R_BPF_64_64
 #define R_BPF_64_64 1 /* Documentation/bpf/llvm_reloc.rst */
 #endif
+#ifndef R_BPF_64_32
+#define R_BPF_64_32 10
+#endif
 
 #include "bpf/artefact.h"
 #include "bpf/sha256.h"
 
-enum { MAX_SECTIONS = 96, ALIGNMENT = 8 };
+enum {
+	MAX_SECTIONS = 96,
+	ALIGNMENT = 8,
+	FUNCTIONS_SYMBOL = 1, /* of the section of functions, where there is one */
+};
 
 struct section {
 	const char *name;
@@ -25,6 +32,7 @@ struct layout {
 	struct arena *arena;
 	struct section section[MAX_SECTIONS]; /* section[0] is the null section */
 	size_t n;
+	Elf64_Word local; /* symbols, the null symbol included, that are not global; those of programs come behind */
 	struct buffer names, symbols, strings;
 };
 
@@ -68,8 +76,8 @@ static Elf64_Word add_string(struct buffer *table, const char *s)
 static void add_symbol(struct layout *l, const char *name, unsigned char type, size_t section, size_t at, size_t size)
 {
 	Elf64_Sym symbol = {
-		.st_name = add_string(&l->strings, name),
-		.st_info = ELF64_ST_INFO(STB_GLOBAL, type),
+		.st_name = *name ? add_string(&l->strings, name) : 0,
+		.st_info = ELF64_ST_INFO(type == STT_SECTION ? STB_LOCAL : STB_GLOBAL, type),
 		.st_shndx = (Elf64_Half)section,
 		.st_value = at,
 		.st_size = size,
@@ -109,55 +117,106 @@ static void add_maps(struct layout *l, const struct map_list *maps)
 	}
 }
 
-/* Which instructions of the program in `section` refer to which map; `maps` is the symbol of the first one. */
-static void add_references(struct layout *l, const struct hook_program *p, size_t section, Elf64_Xword maps)
+static bool is_call(const struct bpf_insn *insn)
 {
+	return insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL;
+}
+
+/*
+ * Which instructions of section `number` refer to which map, or to a function; `maps` is the symbol of the first map.
+ */
+static void add_references(struct layout *l, size_t number, Elf64_Xword maps)
+{
+	const struct section *of = &l->section[number];
+	const struct bpf_insn *insn = (const void *)of->data.data;
+	const size_t n = of->data.n / sizeof *insn;
 	struct section *s = NULL;
 
-	for (size_t i = 0; i + 1 < p->n; i++) {
-		const struct bpf_insn *insn = &p->insn[i];
-		bool by_value = insn->src_reg == BPF_PSEUDO_MAP_VALUE;
+	for (size_t i = 0; i < n; i++) {
+		bool wide = insn[i].code == (BPF_LD | BPF_IMM | BPF_DW), call = is_call(&insn[i]);
+		bool by_value = insn[i].src_reg == BPF_PSEUDO_MAP_VALUE;
 		Elf64_Rel rel = { .r_offset = i * sizeof *insn };
 
-		if (insn->code != (BPF_LD | BPF_IMM | BPF_DW))
-			continue;
-		i++;
-		if (!insn->src_reg)
-			continue;
-		rel.r_info = ELF64_R_INFO(maps + (Elf64_Xword)insn[by_value].imm, R_BPF_64_64);
-		if (!s) {
-			s = add(l, arena_printf(l->arena, ".rel%s", hook_section[p->hook]), SHT_REL, NULL, 0);
-			s->info = (Elf64_Word)section;
-			s->entsize = sizeof rel;
+		if (call || (wide && insn[i].src_reg)) {
+			rel.r_info = call ? ELF64_R_INFO(FUNCTIONS_SYMBOL, R_BPF_64_32) :
+					    ELF64_R_INFO(maps + (Elf64_Xword)insn[i + by_value].imm, R_BPF_64_64);
+			if (!s) {
+				s = add(l, arena_printf(l->arena, ".rel%s", of->name), SHT_REL, NULL, 0);
+				s->info = (Elf64_Word)number;
+				s->entsize = sizeof rel;
+			}
+			buffer_add(&s->data, &rel, sizeof rel);
 		}
-		buffer_add(&s->data, &rel, sizeof rel);
+		i += wide;
 	}
+}
+
+/* One after the other, with a symbol of the section for calls to refer to. */
+static void add_functions(struct layout *l, const struct function_list *list)
+{
+	const size_t number = l->n;
+	struct section *s;
+
+	if (!list || !list->n)
+		return;
+	s = add(l, CAVE_FUNCTIONS, SHT_PROGBITS, NULL, 0);
+	s->flags = SHF_ALLOC | SHF_EXECINSTR;
+	add_symbol(l, "", STT_SECTION, number, 0, 0);
+	l->local++;
+	for (size_t i = 0; i < list->n; i++) {
+		const struct function *f = &list->function[i];
+		const size_t size = f->n * sizeof *f->insn;
+
+		add_symbol(l, f->name, STT_FUNC, number, s->data.n, size);
+		buffer_add(&s->data, f->insn, size);
+	}
+}
+
+/*
+ * The program's own instructions.  A call has the function's place in the section of functions, less one: as compilers
+ * write calls, relative to the symbol of the section.
+ */
+static void add_program(struct layout *l, const struct hook_program *p)
+{
+	const size_t own = p->n - p->shared;
+	struct bpf_insn *insn = ARENA_ARRAY(l->arena, own, struct bpf_insn);
+	size_t behind[FUNCTIONS_MAX], within[FUNCTIONS_MAX], n = own, total = 0;
+
+	for (size_t k = 0; p->functions && k < p->functions->n; k++) {
+		behind[k] = p->called >> k & 1 ? n : 0;
+		within[k] = total;
+		n += p->called >> k & 1 ? p->functions->function[k].n : 0;
+		total += p->functions->function[k].n;
+	}
+	memcpy(insn, p->insn, own * sizeof *insn);
+	for (size_t i = 0; i < own; i++)
+		for (size_t k = 0; is_call(&p->insn[i]) && k < p->functions->n; k++)
+			if (behind[k] == i + 1 + (size_t)p->insn[i].imm)
+				insn[i].imm = (int32_t)within[k] - 1;
+	add_symbol(l, object_function(p->hook), STT_FUNC, l->n, 0, own * sizeof *insn);
+	add(l, hook_section[p->hook], SHT_PROGBITS, insn, own * sizeof *insn)->flags = SHF_ALLOC | SHF_EXECINSTR;
 }
 
 static void add_programs(struct layout *l, const struct object_parts *parts)
 {
 	static const char license[] = "Dual MIT/GPL";
 	struct buffer btf = { .arena = l->arena }, ext = { .arena = l->arena };
-	size_t section[CAVE_HOOK_COUNT];
+	const size_t first = l->n;
+	size_t last;
 
-	for (size_t i = 0; parts->hook && i < CAVE_HOOK_COUNT; i++) {
-		const struct hook_program *p = &parts->hook[i];
-
-		section[i] = l->n;
-		if (!p->n)
-			continue;
-		add_symbol(l, object_function(p->hook), STT_FUNC, l->n, 0, p->n * sizeof *p->insn);
-		add(l, hook_section[p->hook], SHT_PROGBITS, p->insn, p->n * sizeof *p->insn)->flags =
-			SHF_ALLOC | SHF_EXECINSTR;
-	}
 	if (!parts->hook)
 		return;
+	add_functions(l, parts->hook->functions);
+	for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
+		if (parts->hook[i].n)
+			add_program(l, &parts->hook[i]);
+	last = l->n;
 	if (parts->hook->maps) {
 		const size_t maps = l->symbols.n / sizeof(Elf64_Sym);
 
 		add_maps(l, parts->hook->maps);
-		for (size_t i = 0; i < CAVE_HOOK_COUNT; i++)
-			add_references(l, &parts->hook[i], section[i], maps);
+		for (size_t i = first; i < last; i++)
+			add_references(l, i, maps);
 	}
 	add(l, "license", SHT_PROGBITS, license, sizeof license)->flags = SHF_ALLOC | SHF_WRITE;
 	btf_write(l->arena, parts, &btf, &ext);
@@ -254,6 +313,8 @@ static void add_identity(struct layout *l)
 			of.manifest = view(s);
 		if (strcmp(s->name, "cave.policy") == 0)
 			of.policy = view(s);
+		if (strcmp(s->name, CAVE_FUNCTIONS) == 0)
+			of.functions = view(s);
 		for (int arch = 0; arch < ARTEFACT_ARCHES; arch++)
 			if (strcmp(s->name, filter_section(l, arch)) == 0)
 				of.filter[arch] = view(s);
@@ -277,7 +338,7 @@ static void add_tables(struct layout *l)
 		if (l->section[i].type == SHT_REL)
 			l->section[i].link = (Elf64_Word)l->n - 1;
 	symtab->link = (Elf64_Word)l->n;
-	symtab->info = 1; /* the first global symbol */
+	symtab->info = l->local; /* the first global symbol */
 	symtab->entsize = sizeof(Elf64_Sym);
 	add(l, ".strtab", SHT_STRTAB, l->strings.data, l->strings.n);
 	add(l, ".shstrtab", SHT_STRTAB, NULL, 0);
@@ -360,7 +421,7 @@ void object_write(struct arena *a, const struct object_parts *parts, struct buff
 	static const Elf64_Sym null_symbol;
 
 	l->arena = l->names.arena = l->symbols.arena = l->strings.arena = a;
-	l->n = 1;
+	l->n = l->local = 1;
 	add_string(&l->names, "");
 	add_string(&l->strings, "");
 	buffer_add(&l->symbols, &null_symbol, sizeof null_symbol);

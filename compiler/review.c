@@ -108,15 +108,21 @@ static void take_programs(struct compile *c, const struct artefact *view)
 	for (size_t hook = 0; c->has_hooks && hook < CAVE_HOOK_COUNT; hook++) {
 		const struct artefact_program *p = &view->program[hook];
 		struct cave_resolver_patch *patch = ARENA_ARRAY(&c->arena, view->nresolver + 1, struct cave_resolver_patch);
+		struct artefact_whole whole;
+		struct bpf_insn *insn;
 		size_t n = 0;
 
+		artefact_whole(view, (enum cave_hook)hook, &whole);
+		insn = ARENA_ARRAY(&c->arena, whole.n, struct bpf_insn);
+		artefact_link(view, (enum cave_hook)hook, &whole, insn);
 		for (size_t i = 0; i < view->nresolver; i++)
 			if (view->resolver[i].hook == hook)
 				patch[n++] = view->resolver[i];
 		c->hook[hook] = (struct hook_program){ .hook = (enum cave_hook)hook,
-						       .insn = p->insn,
-						       .line = ARENA_ARRAY(&c->arena, p->n + 1, line_id),
-						       .n = p->n,
+						       .insn = insn,
+						       .line = ARENA_ARRAY(&c->arena, whole.n + 1, line_id),
+						       .n = whole.n,
+						       .shared = whole.n - p->n,
 						       .patch = patch,
 						       .npatches = n,
 						       .maps = maps };

@@ -17,10 +17,12 @@ struct load_info {
 void load_info_open(const struct artefact *a, struct load_info *out);
 
 /*
- * Puts function and line records of `section` into what a program is loaded with, as the kernel wants them: offsets are
- * in instructions, not bytes.  The records are of malloc() and go into records[2], to be freed by the caller.
+ * Puts function and line records of a program, of `section`, and of the functions behind it into what it is loaded
+ * with, as the kernel wants them: offsets are in instructions, not bytes.  The records are of malloc() and go into
+ * records[2], to be freed by the caller.
  */
-void load_info_fill(const struct load_info *info, const char *section, union bpf_attr *attr, void *records[2]);
+void load_info_fill(const struct load_info *info, const char *section, const struct artefact_whole *whole,
+		    union bpf_attr *attr, void *records[2]);
 
 void load_info_close(struct load_info *info);
 

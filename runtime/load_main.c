@@ -154,30 +154,27 @@ static size_t read_resolvers(char **argv, struct artefact_address out[CAVE_RESOL
 	return n;
 }
 
-/* The program with the name servers in their places, and its maps. */
-static struct artefact_program complete(const struct artefact *a, size_t i, char **argv, const struct load_maps *maps)
+/* The program with its functions, the name servers in their places, and its maps. */
+static struct bpf_insn *complete(const struct artefact *a, size_t i, const struct artefact_whole *whole, char **argv,
+				 const struct load_maps *maps)
 {
-	struct artefact_program p = a->program[i];
 	struct artefact_address address[CAVE_RESOLVERS];
-	struct bpf_insn *copy;
 	size_t n = read_resolvers(argv, address);
+	struct bpf_insn *insn;
 
-	if (!a->nresolver && !a->nmaps)
-		return p;
 	if (a->nresolver && !n)
 		answer(EINVAL, "the policy grants the host's name servers, and none was given");
-	copy = malloc(p.n * sizeof *copy);
-	if (!copy)
+	insn = malloc(whole->n * sizeof *insn);
+	if (!insn)
 		answer(ENOMEM, "no memory for a program");
-	memcpy(copy, p.insn, p.n * sizeof *copy);
-	load_maps_refer(maps, copy, p.n);
-	artefact_resolver_fill(a->resolver, a->nresolver, (enum cave_hook)i, address, n, copy);
-	p.insn = copy;
-	return p;
+	artefact_link(a, (enum cave_hook)i, whole, insn);
+	load_maps_refer(maps, insn, whole->n);
+	artefact_resolver_fill(a->resolver, a->nresolver, (enum cave_hook)i, address, n, insn);
+	return insn;
 }
 
-static int try_load(const struct hook *hook, const struct artefact *a, const struct artefact_program *p,
-		    const struct load_info *info, char *log)
+static int try_load(const struct hook *hook, const struct artefact *a, const struct artefact_whole *whole,
+		    const struct bpf_insn *insn, const struct load_info *info, char *log)
 {
 	union bpf_attr attr;
 	void *records[2];
@@ -187,10 +184,10 @@ static int try_load(const struct hook *hook, const struct artefact *a, const str
 	attr.prog_type = hook->type;
 	attr.expected_attach_type = hook->attach;
 	attr.license = (uintptr_t)license(a);
-	attr.insns = (uintptr_t)p->insn;
-	attr.insn_cnt = (uint32_t)p->n;
+	attr.insns = (uintptr_t)insn;
+	attr.insn_cnt = (uint32_t)whole->n;
 	name_of(hook, attr.prog_name);
-	load_info_fill(info, hook->section, &attr, records);
+	load_info_fill(info, hook->section, whole, &attr, records);
 	if (log) {
 		attr.log_buf = (uintptr_t)log;
 		attr.log_size = LOG_SIZE;
@@ -205,20 +202,25 @@ static int try_load(const struct hook *hook, const struct artefact *a, const str
 static int load(const struct loading *l, size_t i)
 {
 	const struct artefact *a = l->artefact;
-	const struct artefact_program p = complete(a, i, l->argv, &l->maps);
-	int fd = try_load(&hooks[i], a, &p, &l->info, NULL), error = errno;
+	struct artefact_whole whole;
+	struct bpf_insn *insn;
+	int fd, error;
 	char *log;
+
+	artefact_whole(a, (enum cave_hook)i, &whole);
+	insn = complete(a, i, &whole, l->argv, &l->maps);
+	fd = try_load(&hooks[i], a, &whole, insn, &l->info, NULL);
+	error = errno;
 
 	if (fd < 0) {
 		/* Again, for the log: it costs too much to ask for it every time. */
 		log = calloc(1, LOG_SIZE);
-		fd = log ? try_load(&hooks[i], a, &p, &l->info, log) : -1;
+		fd = log ? try_load(&hooks[i], a, &whole, insn, &l->info, log) : -1;
 		if (fd < 0)
 			load_failed(&hooks[i], error, log ? log : (char[]){ "" });
 		free(log);
 	}
-	if (p.insn != a->program[i].insn)
-		free((void *)p.insn);
+	free(insn);
 	return fd;
 }
 

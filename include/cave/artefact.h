@@ -5,6 +5,7 @@
  * A little-endian ELF64 relocatable for EM_BPF.  Sections:
  *
  *   cgroup/connect4 …        one egress program each (struct bpf_insn), named as libbpf names hooks
+ *   .text                    functions that several of them call (see CAVE_FUNCTIONS)
  *   .rodata.NAME             the contents of the table NAME (see struct cave_map)
  *   .maps, .relSECTION       for libbpf and bpftool, which load the file by them: the definitions of the other
  *                            maps, and which instructions of a program refer to a map
@@ -221,6 +222,15 @@ struct cave_map {
 	uint32_t flags; /* BPF_F_RDONLY_PROG, or 0 */
 };
 
+/*
+ * Functions that several programs call stand in the section CAVE_FUNCTIONS, one after the other, at most
+ * CAVE_FUNCTIONS_MAX of them.  The call is BPF_JMP|BPF_CALL with src_reg BPF_PSEUDO_CALL, and in `imm` the function's
+ * first instruction, counted from the section's beginning, less one.  Whoever loads a program puts the functions that
+ * it calls behind it, in their order.
+ */
+#define CAVE_FUNCTIONS ".text"
+#define CAVE_FUNCTIONS_MAX 8
+
 #define CAVE_MAP_TABLE_PREFIX ".rodata."
 #define CAVE_MAP_NAME_MAX 15 /* BPF_OBJ_NAME_LEN, linux/bpf.h, less the NUL */
 #define CAVE_MAPS_MAX 32
@@ -327,7 +337,7 @@ struct cave_host_name {
 
 /*
  * The policy's identity: SHA-256 over, for each of these that exists and in this order - cave.manifest,
- * cave.policy, the egress programs in the order of the hook table, the tables in the order of their records,
+ * cave.policy, the egress programs in the order of the hook table, .text, the tables in the order of their records,
  * cave.seccomp.x86_64, .aarch64, .riscv64 - the section's name with its NUL, its size as uint64_t, and its bytes.
  * No source position is in it.
  */

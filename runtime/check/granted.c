@@ -23,14 +23,19 @@ static struct ebpf_map *maps_of(struct arena *scratch, const struct artefact *a)
 
 static bool lets_through(const struct artefact *a, struct bpf_sock_addr *ctx)
 {
-	const struct artefact_program *p =
-		&a->program[ctx->family == AF_INET ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6];
+	const enum cave_hook hook = ctx->family == AF_INET ? CAVE_HOOK_CONNECT4 : CAVE_HOOK_CONNECT6;
+	struct artefact_whole whole;
+	struct bpf_insn *insn;
 	struct arena scratch = { 0 };
 	struct ebpf_input in = { .ctx = ctx, .ctx_size = sizeof *ctx, .map = maps_of(&scratch, a), .nmaps = a->nmaps };
 	uint64_t result = 0;
 	size_t bad;
-	bool good = ebpf_check(p->insn, p->n, &bad) && ebpf_run(p->insn, p->n, &in, &result, NULL);
+	bool good;
 
+	artefact_whole(a, hook, &whole);
+	insn = ARENA_ARRAY(&scratch, whole.n, struct bpf_insn);
+	artefact_link(a, hook, &whole, insn);
+	good = ebpf_check(insn, whole.n, &bad) && ebpf_run(insn, whole.n, &in, &result, NULL);
 	arena_free(&scratch);
 	return good && result == 1;
 }

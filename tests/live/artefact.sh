@@ -42,6 +42,33 @@ for pin in "$pins"/*connect4*; do
 	expect "with their text" -n "$(grep -F 'allow tcp 192.0.2.0/24' "$work/out")"
 done
 rm -rf "$pins"
+# --- so many rules that the programs share functions
+{
+	echo 'profile shared { network {'
+	for n in $(seq 1 12); do
+		echo "allow tcp 10.9.$n.0/24 port { 443, 90$n }"
+		echo "allow udp 2001:db8:$n::/64 port 53"
+	done
+	echo '} }'
+} >"$work/shared.cave"
+expect_status "a profile whose programs share functions compiles" 0 "$cavec" "$work/shared.cave" -o "$work/shared.bpf"
+run llvm-objdump -d --section=.text "$work/shared.bpf"
+expect "llvm-objdump shows the functions" "$(grep -c '^[0-9a-f]* <cave_peer[46]>:' "$work/out")" = 2
+expect_status "bpftool loads the programs with them" 0 bpftool prog loadall "$work/shared.bpf" "$pins"
+for pin in "$pins"/*egress*; do
+	run bpftool prog dump xlated pinned "$pin" linum
+	expect "a function's lines are the profile's" -n "$(grep -F 'allow tcp 10.9.7.0/24 port' "$work/out")"
+	expect "and it is the profile that is named" -n "$(grep -F 'shared.cave' "$work/out")"
+done
+rm -rf "$pins"
+run "$cavec" dump "$work/shared.bpf"
+expect "the dump shows the functions" -n "$(grep -F 'program .text, ' "$work/out")"
+expect "with their lines" -n "$(sed '1,/^program .text/d' "$work/out" | grep -F 'shared.cave:14: allow tcp 10.9.7.0/24')"
+expect "which stand there only" -z "$(sed '/^program .text/,$d' "$work/out" | grep -F 'shared.cave:14:')"
+expect "and where they are called" -n "$(grep -F 'call .text 0' "$work/out")"
+expect_status "it starts" 0 "$caverun" "$work/shared.bpf" -- "$probe" ids
+run "$caverun" --forget "$work/shared.bpf"
+
 run bpftool btf dump file "$file"
 expect "bpftool dumps its BTF" "$status" = 0
 run "$cavec" dump "$file"

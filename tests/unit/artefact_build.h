@@ -182,6 +182,7 @@ static inline void build_seal(struct build_bytes *b)
 
 	for (unsigned i = 0; i < CAVE_HOOK_NAMES; i++)
 		parts.program[i] = build_part(b, artefact_hook_name(i));
+	parts.functions = build_part(b, CAVE_FUNCTIONS);
 	for (unsigned i = 0; i < CAVE_MAPS_MAX; i++) {
 		static char name[CAVE_MAPS_MAX][32];
 
@@ -236,6 +237,10 @@ static inline void build_write(const struct build_file *f, struct build_bytes *o
 	build_seal(out);
 }
 
+/* In the place of the programs' instructions, where it is not NULL. */
+static const struct bpf_insn *build_program;
+static size_t build_program_size;
+
 /* A sound artefact around a manifest; with programs where `egress`, and a section more where it has a name. */
 static inline void build_with(const struct build_bytes *manifest, bool egress, const char *more, const void *data,
 			      size_t size, struct build_bytes *out)
@@ -249,7 +254,8 @@ static inline void build_with(const struct build_bytes *manifest, bool egress, c
 	struct build_file f = { .n = 0 };
 
 	for (unsigned i = 0; egress && i < CAVE_HOOK_NAMES; i++)
-		build_section(&f, artefact_hook_name(i), pass, sizeof pass);
+		build_section(&f, artefact_hook_name(i), build_program ? build_program : pass,
+			      build_program ? build_program_size : sizeof pass);
 	if (egress)
 		build_section(&f, "license", "MIT", 4);
 	build_section(&f, "cave.seccomp.x86_64", build_filter, sizeof build_filter);
@@ -303,9 +309,17 @@ static inline unsigned build_walk(const struct artefact *a)
 	for (size_t i = 0; i < ARTEFACT_ARCHES; i++)
 		for (size_t j = 0; j < a->filter[i].npatches; j++)
 			sum += a->filter[i].insn[a->filter[i].patch[j].insn].k;
-	for (size_t i = 0; i < CAVE_HOOK_NAMES; i++)
-		for (size_t j = 0; j < a->program[i].n; j++)
-			sum += a->program[i].insn[j].code;
+	for (size_t i = 0; i < CAVE_HOOK_NAMES && a->program[i].n; i++) {
+		struct artefact_whole whole;
+		struct bpf_insn *insn;
+
+		artefact_whole(a, (enum cave_hook)i, &whole);
+		insn = malloc(whole.n * sizeof *insn);
+		artefact_link(a, (enum cave_hook)i, &whole, insn);
+		for (size_t j = 0; j < whole.n; j++)
+			sum += insn[j].code;
+		free(insn);
+	}
 	return sum;
 }
 

@@ -449,6 +449,85 @@ static void nested(void)
 	expect_refused("half an identity", &damaged, "is no nested profile");
 }
 
+#define CALL_FUNCTION(imm_) { .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = (imm_) }
+#define RETURN(imm_) { .code = BPF_ALU | BPF_MOV | BPF_K, .imm = (imm_) }, { .code = BPF_JMP | BPF_EXIT }
+
+/* Programs that call what is in .text. */
+static void build_calls(const struct bpf_insn *program, size_t n, const struct bpf_insn *text, size_t ntext)
+{
+	struct build_bytes m = { .size = 0 };
+
+	build_manifest(&m, true);
+	build_program = program;
+	build_program_size = n * sizeof *program;
+	build_with(&m, true, ntext ? CAVE_FUNCTIONS : NULL, text, ntext * sizeof *text, &damaged);
+	build_program = NULL;
+}
+
+static void calls(void)
+{
+	static const struct bpf_insn text[] = { RETURN(1), RETURN(2), RETURN(3), CALL_FUNCTION(-1) };
+	static const struct bpf_insn program[] = { CALL_FUNCTION(3), CALL_FUNCTION(-1), CALL_FUNCTION(3),
+						   { .code = BPF_JMP | BPF_EXIT } };
+	static const struct bpf_insn late[] = { CALL_FUNCTION(1), { .code = BPF_JMP | BPF_EXIT } };
+	struct bpf_insn out[8], far[] = { CALL_FUNCTION(5), { .code = BPF_JMP | BPF_EXIT } }, many[20];
+	static struct bpf_insn long_text[20];
+	struct artefact_whole whole;
+	struct artefact_error error;
+	struct artefact a;
+
+	build_calls(program, 4, text, 6);
+	if (check(artefact_open(damaged.data, damaged.size, &a, &error), "functions open: %s", error.text)) {
+		build_walk(&a);
+		artefact_whole(&a, CAVE_HOOK_BIND4, &whole);
+		check(whole.n == 10 && whole.npieces == 3, "the functions that are called come behind the program");
+		check(whole.piece[1].from == 0 && whole.piece[1].n == 4 && whole.piece[1].at == 4 &&
+			      whole.piece[2].from == 4 && whole.piece[2].n == 2 && whole.piece[2].at == 8,
+		      "each where it begins, up to the next one");
+	}
+	build_calls(late + 0, 2, text, 4);
+	expect_refused("a section whose beginning nobody calls", &damaged, "does not begin with a function");
+	build_calls(program, 4, NULL, 0);
+	expect_refused("calls without functions", &damaged, "calls no function");
+	build_calls(far, 2, text, 5);
+	expect_refused("a call behind the functions", &damaged, "calls no function");
+	far[0].imm = -2;
+	build_calls(far, 2, text, 6);
+	expect_refused("a call before the functions", &damaged, "calls no function");
+	far[0].imm = INT32_MAX;
+	build_calls(far, 2, text, 6);
+	expect_refused("a call to where no number leads", &damaged, "calls no function");
+	far[0].imm = -1;
+	build_calls(far, 2, text, 7);
+	expect_refused("a function that calls one", &damaged, "calls no helper");
+	memcpy(out, program, sizeof program);
+	out[2].src_reg = BPF_PSEUDO_KFUNC_CALL;
+	build_calls(out, 4, text, 6);
+	expect_refused("a call of the kernel's functions", &damaged, "calls no helper");
+	build_calls(program + 3, 1, text, 6);
+	expect_refused("functions that nobody calls", &damaged, "does not begin with a function");
+	for (int i = 0; i < 20; i++) {
+		const struct bpf_insn exit = { .code = BPF_JMP | BPF_EXIT }, call = CALL_FUNCTION(i - 1);
+
+		long_text[i] = exit;
+		many[i] = i < 19 ? call : exit;
+	}
+	build_calls(many, 20, long_text, 20);
+	expect_refused("more functions than there may be", &damaged, "calls no function");
+	build_calls(program, 4, text, 6);
+	artefact_open(damaged.data, damaged.size, &a, &error);
+	artefact_whole(&a, CAVE_HOOK_EGRESS, &whole);
+	if (check(whole.n <= 10, "a program is as long as its pieces")) {
+		struct bpf_insn *insn = malloc(whole.n * sizeof *insn);
+
+		artefact_link(&a, CAVE_HOOK_EGRESS, &whole, insn);
+		check(insn[0].imm == 7 && insn[1].imm == 2 && insn[2].imm == 5, "calls lead to where the functions stand");
+		memcpy(out, insn + 4, 6 * sizeof *out);
+		check(!memcmp(out, text, 6 * sizeof *out), "which are as they were");
+		free(insn);
+	}
+}
+
 static void one_patch(const char *what, size_t at, struct cave_patch patch, const char *text)
 {
 	struct cave_patch patches[sizeof build_patches / sizeof *build_patches];
@@ -571,6 +650,7 @@ int main(void)
 	flipped_and_identified();
 	bad_records();
 	bad_manifests();
+	calls();
 	bad_patches();
 	bad_places();
 	limits_and_children();

@@ -18,6 +18,7 @@
 #define JUMP(op, d, i, o) INSN(BPF_JMP32 | (op) | BPF_K, d, 0, o, i)
 #define COPY(d, s) INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
 #define SWAP(d, bits) INSN(BPF_ALU | BPF_END | BPF_TO_BE, d, 0, 0, bits)
+#define FUNCTION(i) INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, i)
 #define CALL INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_skb_load_bytes)
 
 /* R3 = the packet, R2 = its end; jumps over `off` instructions if it is shorter than `size`. */
@@ -28,13 +29,14 @@
 
 enum { MAX = 12 };
 
+/* Up to the last exit: what is behind it is all zero. */
 static size_t length(const struct bpf_insn *insn)
 {
-	size_t n = 0;
+	size_t n = MAX;
 
-	while (n < MAX && insn[n].code != (BPF_JMP | BPF_EXIT))
-		n++;
-	return n < MAX ? n + 1 : n;
+	while (n && insn[n - 1].code != (BPF_JMP | BPF_EXIT))
+		n--;
+	return n;
 }
 
 /* Programs that the checker refuses, and at which instruction. */
@@ -73,6 +75,16 @@ static void test_check(void)
 		{ "an unknown opcode", 2, 0, { INSN(0xff, 0, 0, 0, 0), EXIT } },
 		{ "a 48-bit swap", 2, 0, { SWAP(0, 48), EXIT } },
 		{ "a swap to little-endian", 2, 0, { INSN(BPF_ALU | BPF_END, 0, 0, 0, 16), EXIT } },
+		{ "a call of what lies before", 3, 1, { SET(0, 1), FUNCTION(-2), EXIT } },
+		{ "a call of what lies behind the program", 2, 0, { FUNCTION(1), EXIT } },
+		{ "a call with an offset", 4, 0,
+		  { INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 1, 1), EXIT, SET(0, 1), EXIT } },
+		{ "a program that runs into a function", 3, 0, { FUNCTION(0), SET(0, 1), EXIT } },
+		{ "a jump into a function", 5, 1, { FUNCTION(2), JUMP(BPF_JEQ, 0, 1, 2), EXIT, SET(0, 1), EXIT } },
+		{ "a jump out of a function", 6, 3,
+		  { FUNCTION(2), FUNCTION(3), EXIT, JUMP(BPF_JEQ, 1, 0, 1), EXIT, EXIT } },
+		{ "a function that calls one", 6, 2, { FUNCTION(1), EXIT, FUNCTION(1), EXIT, SET(0, 1), EXIT } },
+		{ "a function that nobody calls", 4, 2, { SET(0, 1), EXIT, SET(0, 1), EXIT } },
 		{ "a stray constant",
 		  2,
 		  0,
@@ -135,6 +147,13 @@ static void test_forbidden(void)
 		  { SET(0, 1), MEASURE(8, 1), INSN(BPF_JMP | BPF_JGE | BPF_X, 4, 2, 0, 0), EXIT } },
 		{ "a packet's end moved",
 		  { SET(0, 1), MEASURE(8, 1), INSN(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, 1), EXIT } },
+		{ "a function that looks at its caller's register",
+		  { SET(6, 1), FUNCTION(1), EXIT, COPY(0, 6), EXIT } },
+		{ "a function that looks at its caller's result", { SET(0, 1), FUNCTION(1), EXIT, EXIT } },
+		{ "a function that stores on its caller's stack",
+		  { SET(0, 1), FUNCTION(1), EXIT, SET(0, 1), STORE(10, -4, 0), EXIT } },
+		{ "a function that returns the context", { FUNCTION(1), EXIT, COPY(0, 1), EXIT } },
+		{ "arguments after a function", { SET(2, 1), FUNCTION(2), COPY(0, 2), EXIT, SET(0, 1), EXIT } },
 		{ "half a pointer to a packet", { LOAD(BPF_H, 3, 1, offsetof(struct __sk_buff, data)), SET(0, 1), EXIT } },
 	};
 
@@ -207,6 +226,18 @@ static void test_results(void)
 		    SET(4, 2), CALL, LOAD(BPF_H, 0, 10, -8), EXIT } },
 		{ "bytes of the packet in place", 0x0706, { SET(0, 1), MEASURE(8, 1), LOAD(BPF_H, 0, 3, 6), EXIT } },
 		{ "a word of the packet in place", 0x05040302, { SET(0, 1), MEASURE(8, 1), LOAD(BPF_W, 0, 3, 2), EXIT } },
+		{ "a function of its arguments",
+		  13,
+		  { SET(2, 6), SET(3, 7), FUNCTION(1), EXIT, COPY(0, 2), INSN(BPF_ALU64 | BPF_ADD | BPF_X, 0, 3, 0, 0),
+		    EXIT } },
+		{ "what a function leaves to its caller",
+		  5,
+		  { SET(6, 4), FUNCTION(2), INSN(BPF_ALU64 | BPF_ADD | BPF_X, 0, 6, 0, 0), EXIT, SET(6, 9), SET(0, 1),
+		    EXIT } },
+		{ "one of two functions",
+		  2,
+		  { SET(1, 1), JUMP(BPF_JNE, 1, 1, 2), FUNCTION(3), EXIT, FUNCTION(3), EXIT, SET(0, 2), EXIT, SET(0, 3),
+		    EXIT } },
 		{ "a packet that is long enough",
 		  1,
 		  { SET(0, 1), MEASURE(8, 1), INSN(BPF_JMP | BPF_JA, 0, 0, 1, 0), SET(0, 0), EXIT } },

@@ -479,6 +479,11 @@ int main(void)
 		"allow udp 192.0.2.7 port 123\nallow tcp 10.1.0.9 port 443\n",
 		"resolver\nallow udp 10.1.0.0/16 port 57\ndeny udp 10.1.2.0/24\n",
 		"resolver\nallow tcp 10.1.0.9 port 443\ndeny udp 10.1.2.0/24\ndeny tcp 2001:db8:2::9 port 50-60\n",
+		/* So many that functions decide. */
+		"allow tcp 10.1.2.3,10.1.0.7,10.1.0.9,10.2.0.1,10.2.0.3,10.2.0.5,192.0.2.7 port 443,8000-8010\n"
+		"allow udp 10.1.0.0/24,10.1.2.3,10.3.0.1,10.3.0.3,10.3.0.5,10.3.0.7 port 53,99\n"
+		"allow tcp 2001:db8:1::5,2001:db8:2::9,2001:db8:3::/48,2001:db8:5::1,2001:db8:7::1 port 443\n"
+		"allow udp 2001:db8:2::9,2001:db8:3::/64,2001:db8:5::1,2001:db8:7::1,2001:db8:9::1 port 53\n",
 	};
 
 	for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
