@@ -15,8 +15,11 @@ struct memory_block {
 	max_align_t data[];
 };
 
-/* What most starts need; a system call and its page faults at once cost less than each page by itself. */
-enum { BLOCK = 1 << 15 };
+/*
+ * More than most starts need.  Pages cost more than anything else here does, also those that are asked for beforehand:
+ * what is not used has none.
+ */
+enum { BLOCK = 1 << 16 };
 
 __attribute__((noreturn)) static void exhausted(struct memory *m)
 {
@@ -34,10 +37,11 @@ void *memory_take(struct memory *m, size_t n)
 		exhausted(m);
 	n = (n + align - 1) / align * align;
 	if (n > (size_t)(m->end - m->next)) {
-		size_t size = sizeof(struct memory_block) + (n > BLOCK ? n : BLOCK);
-		struct memory_block *block = mmap(NULL, size, PROT_READ | PROT_WRITE,
-						  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		size_t size = sizeof(struct memory_block) + n;
+		struct memory_block *block;
 
+		size = size < BLOCK ? BLOCK : size;
+		block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (block == MAP_FAILED)
 			exhausted(m);
 		block->next = m->head;

@@ -12,9 +12,9 @@
 
 int proc_read(struct memory *m, const char *path, char **out)
 {
-	size_t n = 0, cap = 16384;
+	size_t n = 0, cap = 4096;
 	char *text = memory_take(m, cap);
-	int fd = memory_hold(m, open(path, O_RDONLY | O_CLOEXEC)), error = 0;
+	int fd = memory_hold(m, openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC)), error = 0;
 	ssize_t got;
 
 	if (fd < 0)
