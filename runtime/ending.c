@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/clock.h"
 #include "runtime/identity.h"
 #include "runtime/json.h"
 #include "runtime/message.h"
@@ -20,7 +21,7 @@ static const char option[] = "--status-fd";
 
 void ending_note(struct timespec *at)
 {
-	clock_gettime(CLOCK_MONOTONIC, at);
+	clock_read(CLOCK_MONOTONIC, at);
 }
 
 /* The value of the option, or NULL; a missing one is "". */
@@ -45,7 +46,7 @@ bool ending_begin(int argc, char **argv, struct ending *out, struct refusal *r)
 
 	*out = (struct ending){ .fd = -1, .step = "options", .error = { .code = CAVE_OK } };
 	ending_note(&out->begun);
-	clock_gettime(CLOCK_REALTIME, &out->began);
+	clock_read(CLOCK_REALTIME, &out->began);
 	if (!value)
 		return true;
 	fd = strtol(value, &end, 10);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bpf/limits.h"
+#include "runtime/clock.h"
 
 enum { CPUCLOCK_SCHED = 2 /* include/linux/posix-timers.h */ };
 
@@ -28,7 +29,7 @@ uint64_t now_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_read(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000 * ms + (uint64_t)t.tv_nsec;
 }
 
