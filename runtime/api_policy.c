@@ -51,7 +51,9 @@ static enum cave_code finish(struct opening *o, bool (*step)(void *, struct refu
 
 enum cave_code cave_policy_open(const char *path, struct cave_policy **out, struct cave_error *error)
 {
-	struct opening o = { .path = path, .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) };
+	/* Not open(): that of musl sets the flag once more, by a call of its own.  So elsewhere on the way to a start. */
+	int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct opening o = { .path = path, .fd = fd };
 	struct refusal r;
 	enum cave_code code;
 
@@ -123,7 +125,7 @@ const char *cave_policy_name(const struct cave_policy *policy)
 
 const unsigned char *cave_policy_identity(const struct cave_policy *policy)
 {
-	return policy->artefact.identity;
+	return policy->artefact->identity;
 }
 
 const char *cave_version(void)

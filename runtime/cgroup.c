@@ -123,42 +123,69 @@ static uint64_t own_number(void)
 	return known ? info.cgroup_id : 0;
 }
 
+/* `fd` if it is that group's, else -1, and it is closed. */
+static int only_if(int fd, uint64_t number)
+{
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && st.st_ino == number)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Our own group beneath `top`, which is closed: the group there, as in a container, or the one that /proc names. */
+static int open_beneath(struct memory *m, int top, const char *path, uint64_t number, struct cgroup *c)
+{
+	struct stat st;
+	char *text, *own;
+
+	c->path = path;
+	if (!fstat(top, &st) && st.st_ino == number)
+		return top;
+	memory_hold(m, top);
+	own = proc_read(m, "/proc/self/cgroup", &text) ? NULL : own_path(text, NULL);
+	c->fd = own && own[1] ? only_if(openat(top, own + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC), number) : -1;
+	memory_close(m, top);
+	if (c->fd >= 0)
+		c->path = memory_printf(m, "%s%s", path, own);
+	return c->fd;
+}
+
 /*
  * Where it most often is, if the kernel says that it is there: finding the mount costs more than all else.  False if it
  * has to be sought.
  */
-static bool open_usual(struct memory *m, const char *own, struct cgroup *c)
+static bool open_usual(struct memory *m, struct cgroup *c)
 {
 	static const char *const usual[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 	uint64_t number = own_number();
-	struct stat st;
 
-	for (size_t i = 0; number && i < sizeof usual / sizeof *usual; i++) {
-		const char *path = memory_printf(m, "%s%s", usual[i], strcmp(own, "/") ? own : "");
-		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c->fd = -1;
+	for (size_t i = 0; number && c->fd < 0 && i < sizeof usual / sizeof *usual; i++) {
+		int top = openat(AT_FDCWD, usual[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		if (fd >= 0 && is_cgroup(fd, NULL) && !fstat(fd, &st) && st.st_ino == number) {
-			c->fd = fd;
-			c->path = path;
-			return true;
-		}
-		if (fd >= 0)
-			close(fd);
+		if (top >= 0 && is_cgroup(top, NULL))
+			c->fd = open_beneath(m, top, usual[i], number, c);
+		else if (top >= 0)
+			close(top);
 	}
-	return false;
+	return c->fd >= 0;
 }
 
 int cgroup_find(struct memory *m, const char *controller, struct cgroup *c, const char **own)
 {
 	struct mounts mounts;
 	char *text;
-	int error = proc_read(m, "/proc/self/cgroup", &text);
+	int error;
 
 	c->fd = -1;
+	if (!controller && open_usual(m, c))
+		return 0;
+	error = proc_read(m, "/proc/self/cgroup", &text);
 	if (!error) {
 		*own = own_path(text, controller);
-		if (!controller && *own && open_usual(m, *own, c))
-			return 0;
 		error = mountinfo_read(m, &mounts);
 	}
 	if (error)

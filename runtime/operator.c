@@ -50,7 +50,7 @@ static int step(int at, const char *name, bool last)
 static int walk(struct memory *m, const char *path, bool *absent, struct refusal *r)
 {
 	char *rest = memory_string(m, path + 1, strlen(path + 1)), *name;
-	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	const char *fault = NULL;
 	struct stat st;
 

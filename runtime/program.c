@@ -259,7 +259,7 @@ static bool examine(struct memory *m, struct program *p, const char *search, boo
 
 	if (error)
 		return refuse_program(r, error, p->path, NULL);
-	fd = memory_hold(m, open(p->path, O_RDONLY | O_CLOEXEC));
+	fd = memory_hold(m, openat(AT_FDCWD, p->path, O_RDONLY | O_CLOEXEC));
 	if (fd < 0 && errno != EACCES)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot read %s", p->path);
 	if (fd < 0)

@@ -25,13 +25,13 @@ struct refusal {
 
 /* Fills *r and returns false, so that a step can end in `return refuse(…)`.  STATUS_REFUSED. */
 bool refuse(struct refusal *r, enum cave_code code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+	__attribute__((cold, format(printf, 3, 4)));
 
 /* The same with ": " and what the errno means at the end. */
 bool refuse_errno(struct refusal *r, enum cave_code code, int error, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+	__attribute__((cold, format(printf, 4, 5)));
 
 /* PROGRAM cannot be started: 127 where `error` is ENOENT or ENOTDIR, else 126; `why` may be NULL. */
-bool refuse_program(struct refusal *r, int error, const char *program, const char *why);
+bool refuse_program(struct refusal *r, int error, const char *program, const char *why) __attribute__((cold));
 
 #endif

@@ -198,7 +198,8 @@ int wait_for(struct cave_tool *tool, int signals)
 			share_stop(tool, stop);
 		if (p[2].revents & POLLHUP) /* which stays so until it has been reaped */
 			p[2].fd = -1;
-		if (p[0].revents && !take_signal(tool, signals))
+		/* What came with the tool's end needs no reading. */
+		if (p[0].revents && (tool->ended || !reap(tool)) && !take_signal(tool, signals))
 			break;
 	}
 	return tool->result.status;
