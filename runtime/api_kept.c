@@ -36,11 +36,11 @@ static bool keep(void *of, struct refusal *r)
 	plan_init(&k->plan, &k->memory, k->policy);
 	if (!plan_check(&k->plan, &k->options, r))
 		return false;
-	if (!(k->plan.artefact.requires & CAVE_REQUIRE_EGRESS))
+	if (!(k->plan.artefact->requires & CAVE_REQUIRE_EGRESS))
 		return true;
 	helper.path = k->options.loader;
 	sigemptyset(&helper.mask);
-	return kept_acquire(&k->memory, &k->plan.artefact, &helper, false, &k->kept, r) && kept_verify(&k->kept, r);
+	return kept_acquire(&k->memory, k->plan.artefact, &helper, false, &k->kept, r) && kept_verify(&k->kept, r);
 }
 
 enum cave_code cave_keep(struct cave_policy *policy, const struct cave_options *options, struct cave_error *error)
@@ -102,7 +102,7 @@ static bool forget(void *of, struct refusal *r)
 {
 	struct keeping *k = of;
 
-	return kept_forget(&k->memory, k->policy ? k->policy->artefact.identity : NULL, &k->gone, &k->busy, r);
+	return kept_forget(&k->memory, k->policy ? k->policy->artefact->identity : NULL, &k->gone, &k->busy, r);
 }
 
 enum cave_code cave_kept_forget(const struct cave_policy *policy, unsigned *gone, unsigned *busy,

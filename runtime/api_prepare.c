@@ -77,13 +77,13 @@ static bool find_kept(struct cave_prepared *p, struct refusal *r)
 {
 	struct egress_helper helper = { .path = p->options.loader };
 
-	if (!(p->plan.artefact.requires & CAVE_REQUIRE_EGRESS))
+	if (!(p->plan.artefact->requires & CAVE_REQUIRE_EGRESS))
 		return true;
 	sigemptyset(&helper.mask);
-	if (!kept_acquire(&p->memory, &p->plan.artefact, &helper, p->options.flags & CAVE_PREPARE_OWN, &p->kept,
+	if (!kept_acquire(&p->memory, p->plan.artefact, &helper, p->options.flags & CAVE_PREPARE_OWN, &p->kept,
 			  r))
 		return false;
-	if (!p->plan.artefact.host_record)
+	if (!p->plan.artefact->host_record)
 		return true;
 	p->names = MEMORY_ARRAY(&p->memory, 1, struct names_prepared);
 	return names_prepare(&p->memory, &p->options, p->names, r);

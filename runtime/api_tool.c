@@ -57,7 +57,7 @@ static bool find_plan(struct cave_tool *t, const struct plan **out, struct refus
 static int make_ruleset(const struct plan *plan)
 {
 	return ruleset_of(plan->files.rule, plan->files.nrules, plan->landlock_abi,
-			  plan->artefact.requires & CAVE_REQUIRE_EGRESS);
+			  plan->artefact->requires & CAVE_REQUIRE_EGRESS);
 }
 
 /* The plan's, if that is for this one start. */
@@ -101,7 +101,7 @@ static bool start_names(struct cave_tool *t, struct refusal *r)
 
 	t->names = MEMORY_ARRAY(&t->memory, 1, struct names);
 	names_init(t->names);
-	return names_start(p->names, &p->plan.artefact, &p->plan.rules, &p->kept, t->groups.run.fd,
+	return names_start(p->names, p->plan.artefact, &p->plan.rules, &p->kept, t->groups.run.fd,
 			   t->spawn.flags & CAVE_SPAWN_UNGUARDED, t->names, r);
 }
 
@@ -112,7 +112,7 @@ static bool find_groups(struct cave_tool *t, struct refusal *r)
 
 	if (kept->group.fd >= 0 && !kept_verify(kept, r))
 		return false;
-	if (!groups_make(&t->memory, &t->run.plan->artefact, &kept->group, t->spawn.flags & CAVE_SPAWN_ASIDE,
+	if (!groups_make(&t->memory, t->run.plan->artefact, &kept->group, t->spawn.flags & CAVE_SPAWN_ASIDE,
 			 &t->groups, r))
 		return false;
 	t->run.join = t->groups.procs;
@@ -126,10 +126,10 @@ static bool find_trace(struct cave_tool *t, struct refusal *r)
 	if (!t->spawn.trace)
 		return true;
 	/* A process has one filter with a listener at the most (seccomp(2)), and the counting is done by one. */
-	if (t->run.plan->artefact.max_children)
+	if (t->run.plan->artefact->max_children)
 		return refuse(r, CAVE_FAILED,
 			      "a tool that may have processes cannot be traced; trace it with childProcess false");
-	if (!trace_make(&t->memory, t->spawn.trace, &t->run.plan->artefact, t->run.ruleset, &t->trace, r))
+	if (!trace_make(&t->memory, t->spawn.trace, t->run.plan->artefact, t->run.ruleset, &t->trace, r))
 		return false;
 	t->run.trace = t->trace;
 	return trace_start(t->trace, r);
@@ -183,7 +183,7 @@ static bool start_it(struct starting *s)
 /* It runs: from now on its limits are kept. */
 static bool keep_limits(struct cave_tool *t, struct refusal *r)
 {
-	const struct cave_limits *limits = &t->run.plan->artefact.limits;
+	const struct cave_limits *limits = &t->run.plan->artefact->limits;
 	bool pumped = limits->value[CAVE_LIMIT_OUTPUT];
 	int error = 0;
 
@@ -200,7 +200,7 @@ static bool keep_limits(struct cave_tool *t, struct refusal *r)
 /* While nothing has been started. */
 static bool start_pump(struct cave_tool *t, struct refusal *r)
 {
-	return !t->run.plan->artefact.limits.value[CAVE_LIMIT_OUTPUT] || pump_start(&t->pump, r);
+	return !t->run.plan->artefact->limits.value[CAVE_LIMIT_OUTPUT] || pump_start(&t->pump, r);
 }
 
 static bool record_it(struct cave_tool *t, struct refusal *r)

@@ -54,7 +54,7 @@ static bool make(struct child *c, int cgroup, struct init **out, int ends[2])
 	i->other = ends[0];
 	i->socket = ends[1];
 	i->starter = (int)starter;
-	i->count.max = c->plan->artefact.max_children + 1;
+	i->count.max = c->plan->artefact->max_children + 1;
 	*out = i;
 	return true;
 }

@@ -26,7 +26,7 @@ static bool is_same_for_all(const struct plan *plan)
 			      CAVE_FILE_HOME | CAVE_FILE_SLOT;
 	struct artefact_record record;
 
-	for (size_t at = 0; artefact_next(&plan->artefact, &at, &record);)
+	for (size_t at = 0; artefact_next(plan->artefact, &at, &record);)
 		if (record.type == CAVE_RECORD_CHILDREN || (record.type == CAVE_RECORD_FILE && record.flags & ~same))
 			return false;
 	return true;

@@ -93,7 +93,7 @@ static bool find_program(struct plan *p, const struct cave_options *o, struct re
 
 static bool find_files(struct plan *p, int artefact_fd, struct refusal *r)
 {
-	struct files_request request = { .artefact = &p->artefact, .artefact_fd = artefact_fd,
+	struct files_request request = { .artefact = p->artefact, .artefact_fd = artefact_fd,
 					 .folders = &p->folders, .program = &p->program,
 					 .script = p->script, .landlock_abi = p->landlock_abi,
 					 .bound = p->bound, .nbound = PLAN_BOUND, .keep = p->keep };
@@ -112,13 +112,13 @@ void plan_init(struct plan *p, struct memory *m, const struct cave_policy *polic
 
 bool plan_is_fresh(const struct cave_policy *policy, const struct cave_options *o)
 {
-	return folders_are_fresh(&policy->artefact, o);
+	return folders_are_fresh(policy->artefact, o);
 }
 
 static bool check_rules(struct plan *p, const char *config, struct refusal *r)
 {
 	return operator_load(p->memory, config, &p->rules, &p->bound[0], r) &&
-	       operator_accepts(&p->rules, &p->artefact, r) && env_check(p->memory, &p->rules, &p->artefact, r);
+	       operator_accepts(&p->rules, p->artefact, r) && env_check(p->memory, &p->rules, p->artefact, r);
 }
 
 bool plan_check(struct plan *p, const struct cave_options *o, struct refusal *r)
@@ -128,7 +128,7 @@ bool plan_check(struct plan *p, const struct cave_options *o, struct refusal *r)
 
 bool plan_make(struct plan *p, const struct cave_policy *policy, const struct cave_options *o, struct refusal *r)
 {
-	return folders_find(p->memory, &p->artefact, o, p->user, &p->folders, r) && find_program(p, o, r) &&
+	return folders_find(p->memory, p->artefact, o, p->user, &p->folders, r) && find_program(p, o, r) &&
 	       find_files(p, policy->fd, r) && find_cwd(p, o, r);
 }
 

@@ -21,7 +21,7 @@ enum { PLAN_BOUND = 3 };
 
 struct plan {
 	struct memory *memory; /* holds what is pointed to */
-	struct artefact artefact;
+	const struct artefact *artefact; /* the policy's, as it was chosen then */
 	struct operator_rules rules;
 	int bound[PLAN_BOUND]; /* the file of the rules, and records; not the plan's to close; -1: none */
 	int landlock_abi;

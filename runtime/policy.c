@@ -53,7 +53,7 @@ static bool take(struct cave_policy *p, const struct artefact *a, const char *pa
 	if (!a->filter[ARCH_FILTER].n)
 		return refuse(r, CAVE_FAILED, "the policy %s has no syscall filter for %s", path,
 			      artefact_arch_name(ARCH_FILTER));
-	p->artefact = *a;
+	p->artefact = a;
 	read_name(a, p->name);
 	return true;
 }
@@ -92,8 +92,34 @@ static bool no_such_profile(struct cave_policy *p, const char *name, struct refu
 	return refuse(r, CAVE_FAILED, "the policy has no nested profile '%s'; it has %s", name, names);
 }
 
+/* One that has been read; it stays, so that it can be chosen again at no cost, and what was prepared of it goes on. */
+struct policy_nested {
+	struct policy_nested *next;
+	const char *name;
+	struct artefact artefact;
+};
+
+static const struct policy_nested *find_nested(const struct cave_policy *p, const char *name)
+{
+	const struct policy_nested *n = p->nested;
+
+	while (n && strcmp(n->name, name))
+		n = n->next;
+	return n;
+}
+
+static const struct policy_nested *add_nested(struct cave_policy *p, const char *name, const struct artefact *a)
+{
+	struct policy_nested *n = MEMORY_ARRAY(&p->memory, 1, struct policy_nested);
+
+	*n = (struct policy_nested){ p->nested, memory_string(&p->memory, name, strlen(name)), *a };
+	p->nested = n;
+	return n;
+}
+
 bool policy_choose(struct cave_policy *p, const char *name, struct refusal *r)
 {
+	const struct policy_nested *nested = find_nested(p, name);
 	char own[ARTEFACT_NAME_MAX + 1] = "";
 	struct artefact_error error;
 	struct artefact inner;
@@ -101,8 +127,10 @@ bool policy_choose(struct cave_policy *p, const char *name, struct refusal *r)
 	read_name(&p->outermost, own);
 	if (!strcmp(own, name))
 		return take(p, &p->outermost, name, r);
-	if (artefact_nested(&p->outermost, name, &inner, &error))
-		return take(p, &inner, name, r);
+	if (!nested && artefact_nested(&p->outermost, name, &inner, &error))
+		nested = add_nested(p, name, &inner);
+	if (nested)
+		return take(p, &nested->artefact, name, r);
 	if (!error.text[0])
 		return no_such_profile(p, name, r);
 	return refuse(r, CAVE_POLICY_INVALID, "the nested profile '%s' is invalid: %s", name, error.text);

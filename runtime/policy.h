@@ -9,8 +9,9 @@
 
 struct cave_policy {
 	struct memory memory; /* holds the copy that counts, and this */
-	struct artefact artefact; /* that was chosen */
+	const struct artefact *artefact; /* that was chosen, and does not change or go away when another is */
 	struct artefact outermost; /* the whole of what was read */
+	struct policy_nested *nested; /* those that were chosen at some time */
 	char name[ARTEFACT_NAME_MAX + 1];
 	int fd; /* the file, to see where it lies; -1: it is none */
 };

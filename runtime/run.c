@@ -35,7 +35,7 @@ static bool find_standard(struct run *run, const struct cave_spawn *s, int stand
 /* The limit of open files bounds their numbers (getrlimit(2)); what is kept comes with its own. */
 static bool check_numbers(const struct run *run, const struct cave_spawn *s, struct refusal *r)
 {
-	uint64_t limit = run->plan->artefact.limits.value[CAVE_LIMIT_OPEN_FILES];
+	uint64_t limit = run->plan->artefact->limits.value[CAVE_LIMIT_OPEN_FILES];
 
 	if (!limit || !s->nkeep || (uint64_t)s->keep[s->nkeep - 1] < limit)
 		return true;
@@ -71,7 +71,7 @@ static bool narrow_terminal(struct descriptors *d)
 /* Output that is limited goes through us, and there is no other way for it. */
 static bool limit_output(struct run *run, const int *keep, size_t nkeep, struct pump *pump, struct refusal *r)
 {
-	uint64_t limit = run->plan->artefact.limits.value[CAVE_LIMIT_OUTPUT];
+	uint64_t limit = run->plan->artefact->limits.value[CAVE_LIMIT_OUTPUT];
 	struct descriptors *d = &run->descriptors;
 	int standard[3] = { d->standard[0], d->standard[1], d->standard[2] };
 
@@ -122,7 +122,7 @@ bool run_make(struct memory *m, const struct plan *plan, const struct cave_spawn
 	else
 		sigemptyset(&out->mask);
 	out->argv = program_arguments(m, &plan->program, s->argv);
-	return env_build(m, &plan->artefact, s->environment ? s->environment : nothing, &plan->folders,
+	return env_build(m, plan->artefact, s->environment ? s->environment : nothing, &plan->folders,
 			 &out->env, r);
 }
 

@@ -40,7 +40,7 @@ static bool try(struct child *c, int cgroup, void *stack, struct spawned *out)
 				     .stack_size = STACK };
 	long pid;
 
-	if (c->plan->artefact.max_children)
+	if (c->plan->artefact->max_children)
 		return contained_start(c, namespaces(c->plan, c->mode), cgroup, out);
 	if (cgroup >= 0) {
 		args.flags |= K_CLONE_INTO_CGROUP;
@@ -72,13 +72,13 @@ static bool try(struct child *c, int cgroup, void *stack, struct spawned *out)
 /* The random value, and what the filter's other patches become under this mode. */
 static bool complete(struct child *c, struct refusal *r)
 {
-	const struct artefact_filter *f = &c->plan->artefact.filter[ARCH_FILTER];
+	const struct artefact_filter *f = &c->plan->artefact->filter[ARCH_FILTER];
 
 	if (getrandom(c->values.exec, sizeof c->values.exec, 0) != sizeof c->values.exec)
 		return refuse_errno(r, CAVE_FAILED, errno, "getrandom");
 	c->values.metadata = c->mode != CHILD_PLAIN && !c->run->descriptors.loose;
 	/* In a process namespace no other process has a number. */
-	c->values.signals = c->plan->landlock_abi >= LL_ABI_SCOPE || c->plan->artefact.max_children;
+	c->values.signals = c->plan->landlock_abi >= LL_ABI_SCOPE || c->plan->artefact->max_children;
 	memcpy(c->insn, f->insn, f->n * sizeof *f->insn);
 	filter_complete(f, &c->values, c->insn);
 	return true;
@@ -89,9 +89,9 @@ static bool complete(struct child *c, struct refusal *r)
 /* Why the start cannot do without the namespace, or NULL. */
 static const char *needs_mounts(const struct plan *p)
 {
-	if (p->artefact.children)
+	if (p->artefact->children)
 		return "the policy lets other programs be started, which only namespaces contain";
-	if (p->artefact.requires & CAVE_REQUIRE_MOUNTS)
+	if (p->artefact->requires & CAVE_REQUIRE_MOUNTS)
 		return "the policy allows calls that only such a namespace bounds";
 	if (p->files.ndenied)
 		return "the policy denies something inside of what it grants";
@@ -159,7 +159,7 @@ static bool failed(const struct child *c, struct refusal *r)
 
 static bool start(struct child *c, int cgroup, void *stack, struct spawned *out, struct refusal *r)
 {
-	if (c->run->descriptors.loose && c->plan->artefact.requires & CAVE_REQUIRE_MOUNTS)
+	if (c->run->descriptors.loose && c->plan->artefact->requires & CAVE_REQUIRE_MOUNTS)
 		return refuse(r, CAVE_FAILED,
 			      "the policy allows calls that change a file's mode, owner or times, and a file that is "
 			      "given to the tool for reading lies outside its mounts: give it by a pipe");
@@ -184,19 +184,27 @@ static void restore_dumpable(int dumpable)
 		prctl(PR_SET_DUMPABLE, dumpable);
 }
 
-/*
- * The child's stack, the filter and the descriptors of the write grants are on ours, which stands still under
- * the child; they are too short-lived to be worth a mapping.
- */
-static bool start_on_stack(struct child *c, int cgroup, struct spawned *out, struct refusal *r)
+/* The child's stack is on ours, which stands still under the child: it is too short-lived to be worth a mapping. */
+__attribute__((noinline)) static bool start_on_stack(struct child *c, int cgroup, struct spawned *out,
+						     struct refusal *r)
 {
-	struct sock_filter insn[BPF_MAXINSNS];
-	int tree[ARTEFACT_FILES_MAX];
 	_Alignas(16) char stack[STACK];
+
+	return start(c, cgroup, stack, out, r);
+}
+
+/*
+ * And so are the filter and the descriptors of the write grants, no larger than they must be: that part of our stack
+ * has been used before, and needs no new pages.
+ */
+static bool start_with_room(struct child *c, int cgroup, struct spawned *out, struct refusal *r)
+{
+	struct sock_filter insn[c->plan->artefact->filter[ARCH_FILTER].n];
+	int tree[c->plan->files.nwritable + 1];
 
 	c->insn = insn;
 	c->tree = tree;
-	return start(c, cgroup, stack, out, r);
+	return start_on_stack(c, cgroup, out, r);
 }
 
 bool spawn(const struct run *run, int cgroup, struct spawned *out, struct refusal *r)
@@ -208,7 +216,7 @@ bool spawn(const struct run *run, int cgroup, struct spawned *out, struct refusa
 			   .parent = getpid(), .uid = geteuid(), .gid = getegid() };
 	bool ok;
 
-	ok = start_on_stack(&c, cgroup, out, r);
+	ok = start_with_room(&c, cgroup, out, r);
 	if (plan->user || has_user)
 		restore_dumpable(plan->dumpable);
 	return ok;

@@ -65,7 +65,7 @@ static long bound(int resource, uint64_t value)
 /* After the last step that opens anything. */
 static long set_limits(struct child *c)
 {
-	const uint64_t *value = c->plan->artefact.limits.value;
+	const uint64_t *value = c->plan->artefact->limits.value;
 	long error = bound(RLIMIT_NOFILE, value[CAVE_LIMIT_OPEN_FILES]);
 
 	return error ? error : bound(RLIMIT_FSIZE, value[CAVE_LIMIT_FILE_SIZE]);
@@ -620,7 +620,7 @@ static long install(struct child *c, const struct sock_fprog *program)
 /* The last step but one: it would refuse those before it. */
 static long set_filter(struct child *c)
 {
-	const struct artefact_filter *f = &c->plan->artefact.filter[ARCH_FILTER];
+	const struct artefact_filter *f = &c->plan->artefact->filter[ARCH_FILTER];
 	struct sock_fprog program = { .len = (unsigned short)f->n, .filter = c->insn };
 
 	filter_set_self(f, (uint32_t)SYS2(SYS_getpid, 0, 0), c->insn);

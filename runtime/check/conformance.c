@@ -65,7 +65,7 @@ static bool text_has(const struct artefact *a, const char *words)
 
 static bool is_granted(const struct test *t, const struct row *row)
 {
-	const struct artefact *a = &t->policy->artefact;
+	const struct artefact *a = t->policy->artefact;
 	bool datagram = !strncmp(row->attempt, "udp", 3);
 	unsigned port = strstr(row->attempt, "%T") ? t->outside.tcp_port :
 			strstr(row->attempt, "%U") ? t->outside.udp_port :
@@ -289,12 +289,12 @@ static const char *find_home(struct memory *m, const struct artefact *a)
 
 static bool prepare(struct memory *m, struct test *t, struct refusal *r)
 {
-	const char *home = find_home(m, &t->policy->artefact);
+	const char *home = find_home(m, t->policy->artefact);
 
 	if (!home)
 		return refuse(r, CAVE_CONFORMANCE_FAILED,
 			      "there is no folder that can be written and that the policy grants nothing in");
-	t->env = make_environment(m, &t->policy->artefact);
+	t->env = make_environment(m, t->policy->artefact);
 	t->of = MEMORY_ARRAY(m, battery_size, struct result);
 	return outside_make(m, home, t->policy_path, &t->outside, r);
 }

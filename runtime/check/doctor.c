@@ -147,7 +147,7 @@ static bool needs_of(const struct check_options *o, unsigned *out, struct refusa
 		return true;
 	if (cave_policy_open(o->policy, &policy, &error))
 		return refuse(r, error.code, "%.900s", error.text);
-	*out = needs_of_artefact(&policy->artefact);
+	*out = needs_of_artefact(policy->artefact);
 	cave_policy_free(policy);
 	return true;
 }
