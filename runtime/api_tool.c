@@ -81,10 +81,11 @@ static bool find_ruleset(struct cave_tool *t, const struct plan *plan, struct re
 }
 
 /* While the tool runs: what only its start needed is given back, and what the next needs is made. */
-static void make_ready(struct cave_prepared *p)
+static void make_ready(struct cave_prepared *p, struct cave_tool *t)
 {
 	int none = -1, ruleset;
 
+	files_close(&t->own.files);
 	if (!p->plan.keep)
 		files_close(&p->plan.files);
 	if (p->fresh || !p->plan.keep || atomic_load(&p->spare) >= 0)
@@ -243,7 +244,7 @@ enum cave_code api_spawn(struct cave_prepared *prepared, const struct cave_spawn
 		t->proc = hold_proc(t->process.pid);
 	run_close(&t->run);
 	if (ok)
-		make_ready(prepared);
+		make_ready(prepared, t);
 	if (ok)
 		*out = t;
 	else

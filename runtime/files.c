@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -18,6 +19,8 @@
 #include "runtime/arch.h"
 #include "runtime/kernel.h"
 #include "runtime/rights.h"
+
+enum { SPARED = 48, SPARED_BELOW = 256 };
 
 const char *grant_shown(struct preparation *p, const struct grant *g)
 {
@@ -53,7 +56,10 @@ static bool make_ruleset(struct preparation *p)
 	return refuse_errno(p->refusal, CAVE_FAILED, -p->files->ruleset, "landlock_create_ruleset");
 }
 
-/* Adds it at once or, to be added at each start, keeps it open. */
+/*
+ * Adds it at once or, to be added at each start, keeps it open.  One that has been added may stay open until the tool
+ * runs: closing it then keeps nobody waiting.
+ */
 static bool add_rule(struct preparation *p, struct grant *g)
 {
 	struct rule rule = { g->fd, rights_of(g->flags, g->st.st_mode, p->request->landlock_abi) };
@@ -61,7 +67,7 @@ static bool add_rule(struct preparation *p, struct grant *g)
 
 	if (error)
 		return refuse_errno(p->refusal, CAVE_FAILED, error, "landlock_add_rule for %s", grant_shown(p, g));
-	if (p->request->keep) {
+	if (p->request->keep || (p->files->nrules < p->spared && g->fd < SPARED_BELOW)) {
 		p->files->rule[p->files->nrules++] = rule;
 		memory_let_go(p->memory, g->fd);
 		g->fd = -1;
@@ -417,6 +423,19 @@ static bool add_all(struct preparation *p)
 	       settle_denials(p);
 }
 
+/*
+ * How many descriptors may stay open though nobody needs them: none where they could be missed, or where the first
+ * process of the namespace had to close them.
+ */
+static size_t may_spare(const struct files_request *request)
+{
+	struct rlimit limit;
+
+	if (request->keep || request->artefact->max_children || getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	return limit.rlim_cur >= 2 * SPARED_BELOW ? SPARED : 0;
+}
+
 bool files_mount(const struct files *f)
 {
 	return f->nwritable || f->ndenied || f->shm;
@@ -437,8 +456,9 @@ bool files_prepare(struct memory *m, const struct files_request *request, struct
 	p.executable = MEMORY_ARRAY(m, n + 1, struct executable);
 	p.granted = MEMORY_ARRAY(m, n + PROGRAM_SCRIPTS_MAX + 4, const char *);
 	out->own = MEMORY_ARRAY(m, n + 1, struct own_path);
-	if (request->keep)
-		out->rule = MEMORY_ARRAY(m, n + FILES_OF_PROGRAM, struct rule);
+	p.spared = may_spare(request);
+	if (request->keep || p.spared)
+		out->rule = MEMORY_ARRAY(m, request->keep ? n + FILES_OF_PROGRAM : p.spared, struct rule);
 	if (stat("/", &p.root))
 		return refuse_errno(r, CAVE_FAILED, errno, "/");
 	p.proc = stat("/proc", &proc) ? p.root.st_dev : proc.st_dev;

@@ -46,7 +46,7 @@ enum { FILES_OF_PROGRAM = PROGRAM_SCRIPTS_MAX + 3 }; /* itself, its loader, the 
 
 struct files {
 	int ruleset; /* all rules but those of own[]; -1 where rule[] is kept in its place */
-	struct rule *rule;
+	struct rule *rule; /* else those whose descriptors are still to be closed */
 	size_t nrules;
 	struct writable *writable; /* parents before what lies in them */
 	size_t nwritable;

@@ -31,6 +31,7 @@ struct preparation {
 	struct stat root; /* of "/" */
 	dev_t proc; /* the device of /proc; that of "/" if there is no /proc */
 	int folder; /* the artefact's; -1 until it is needed */
+	size_t spared; /* how many descriptors may stay open once their rules have been added */
 	struct covered *writable; /* the write grants, in the order of the policy */
 	size_t nwritable;
 	struct executable *executable; /* in the order of the policy */

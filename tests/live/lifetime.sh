@@ -99,6 +99,40 @@ expect "--user: the file is its own" "$(stat -c %u "$work/w/theirs")" = 65534
 rm -f "$work/w/theirs"
 expect_status "--user of nobody at all" 125 "$bin/caverun" --user no-such-user "$work/p.bpf" -- true
 
+# --- what a start opened
+# open_while_running NAME OPTION…: caverun, once the tool runs, has no descriptor of a granted file any more.
+open_while_running() {
+	name=$1
+	shift
+	"$bin/caverun" "$@" "$work/p.bpf" -- sh -c ': >up; read -r line' <&7 &
+	pid=$!
+	for _ in $(seq 100); do
+		[ -z "$(find "$work/w/up" "$work/tmp" -name up 2>/dev/null)" ] || break
+		sleep 0.02
+	done
+	# They are closed after the start, and nobody waits for it.
+	for _ in $(seq 50); do
+		opened=$(find "/proc/$pid/fd" -name '[!012]*' -lname '/[!p]*' ! -lname "$work*" | wc -l)
+		[ "$opened" != 0 ] || break
+		sleep 0.02
+	done
+	expect "$name: what was granted is not open while the tool runs" "$opened $(cat "/proc/$pid/comm")" = "0 caverun"
+	kill "$pid"
+	wait "$pid"
+	rm -f "$work/w/up"
+}
+mkfifo "$work/silent"
+exec 7<>"$work/silent"
+open_while_running "a workspace that was there" --workspace "$work/w"
+open_while_running "a fresh workspace"
+(
+	# Every shell of Debian's has it.
+	# shellcheck disable=SC3045
+	ulimit -n 64
+	open_while_running "few descriptors" --workspace "$work/w"
+)
+exec 7>&-
+
 # --- refused before anything starts
 expect_code "a policy that is not there" 125 cave_sandbox "$bin/caverun" "$work/none.bpf" -- true
 echo 'no artefact' >"$work/bad.bpf"
