@@ -85,8 +85,10 @@ static struct prover make_prover(struct arena *scratch, struct diags *d, const s
 	for (int proto = 0; (names || servers) && proto < NET_PROTOS; proto++)
 		v.granted[proto] = v.used[proto] = true;
 	reference_init(&v.ref, scratch, p);
+	reference_init_own(&v.own, scratch, p);
 	v.near = reference_list(scratch, p);
 	v.holding = reference_list(scratch, p);
+	v.heard = reference_list(scratch, v.own.policy);
 	v.open = ARENA_ARRAY(scratch, 1, struct port_map);
 	v.none = ARENA_ARRAY(scratch, 1, struct port_map);
 	for (size_t i = 0; i < p->nlistens; i++)

@@ -3,6 +3,7 @@
  * The proof of what `listen` grants: every address and port of it and around it, in bind, as the own end
  * of sockets that send, and as the destination of what arrives.
  */
+#include "compiler/egress_addr.h"
 #include "compiler/egress_prover.h"
 
 #include <arpa/inet.h>
@@ -287,7 +288,7 @@ static void ask_incoming(struct prover *v, int proto, struct point at, uint16_t 
 
 static void ask_endpoint(struct prover *v, int proto, struct point at, uint16_t port)
 {
-	bool want = reference_listens(v->p, proto, at, port);
+	bool want = reference_listens(&v->own, proto, at, port);
 
 	ask_bind(v, proto, at, port);
 	ask_incoming(v, proto, at, port, want);
@@ -303,7 +304,7 @@ static void ask_endpoint(struct prover *v, int proto, struct point at, uint16_t 
 /* The same in brief: bind, a connection that comes in, what it and its answer send. */
 static void ask_briefly(struct prover *v, int proto, struct point at, uint16_t port)
 {
-	const bool want = reference_listens(v->p, proto, at, port);
+	const bool want = reference_listens(&v->own, proto, at, port);
 	const struct question q = { CAVE_HOOK_INGRESS, proto_number(proto), at, port, "as a peer's destination" };
 	struct segment s = { "as a socket's own address", stranger(at.family), STRANGER_PORT, at, port, at.family,
 			     stranger(at.family).addr, ACK, 0 };
@@ -356,28 +357,18 @@ static void prove_accepted(struct prover *v)
 		}
 }
 
-/* Whether the operand holds the address, the one before it or the one after. */
-static bool is_near(const struct net_operand *o, struct point at)
-{
-	const struct net_addr before = { o->lo.hi - (o->lo.lo == 0), o->lo.lo - 1 };
-	const struct net_addr after = { o->hi.hi + (o->hi.lo == UINT64_MAX), o->hi.lo + 1 };
-
-	if (o->family != at.family)
-		return false;
-	return (net_addr_cmp(o->lo, at.addr) <= 0 && net_addr_cmp(at.addr, o->hi) <= 0) ||
-	       !net_addr_cmp(before, at.addr) || !net_addr_cmp(after, at.addr);
-}
-
-/* The ports of the listens near an address, the ends, and one of all. */
+/* The ports of the listens that hold the address, the one before it or the one after; the ends; and one of all. */
 static void near_listens(struct prover *v, struct ports *out, struct point at, const struct ports *all, size_t turn)
 {
+	const struct point near[] = { at, { .family = at.family, .addr = addr_previous(at.addr) },
+				      { .family = at.family, .addr = addr_next(at.addr) } };
+
 	out->n = 0;
-	for (size_t i = 0; i < v->p->nlistens; i++)
-		for (size_t k = 0; k < v->p->listen[i].nto; k++)
-			if (is_near(&v->p->listen[i].to[k], at)) {
-				add_rule_ports(v, out, &v->p->listen[i]);
-				break;
-			}
+	for (size_t i = 0; i < sizeof near / sizeof *near; i++) {
+		reference_own(&v->own, near[i], &v->heard);
+		for (size_t k = 0; k < v->heard.n; k++)
+			add_rule_ports(v, out, v->heard.rule[k]);
+	}
 	add_port(v, out, 0);
 	add_port(v, out, 65535);
 	add_port(v, out, all->item[turn % all->n]);

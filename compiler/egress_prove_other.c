@@ -133,7 +133,7 @@ bool may_bind(const struct prover *v, int protocol, struct point at, uint16_t po
 	if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
 		return false;
 	if (port)
-		return reference_listens(v->p, protocol == IPPROTO_TCP ? NET_TCP : NET_UDP, n, port);
+		return reference_listens(&v->own, protocol == IPPROTO_TCP ? NET_TCP : NET_UDP, n, port);
 	if (!v->used[protocol == IPPROTO_TCP ? NET_TCP : NET_UDP])
 		return false;
 	return n.family == NET_V4 ? n.addr.lo < 0xe0000000 : n.addr.hi >> 56 != 0xff;

@@ -97,7 +97,7 @@ static void prove_tcp_flags(struct prover *v, struct packet p)
 {
 	uint8_t *flags = &p.w.byte[(p.family == NET_V4 ? 20 : 40) + 13];
 	bool leave = p.leave, arrive = p.arrive;
-	bool listens = reference_listens(v->p, NET_TCP, p.q.at, p.q.port) && !sender_denied(v, &p);
+	bool listens = reference_listens(&v->own, NET_TCP, p.q.at, p.q.port) && !sender_denied(v, &p);
 
 	/* What lies above ACK says nothing about a new connection. */
 	for (int value = 0; value < 64; value++) {

@@ -58,8 +58,8 @@ struct prover {
 	bool used[NET_PROTOS]; /* or peers may come in by it */
 	struct net_addr listened[NET_FAMILIES]; /* an address that is listened at */
 	struct sample sample[NET_PROTOS][NET_FAMILIES];
-	struct reference ref;
-	struct rule_list near, holding; /* of the address at hand */
+	struct reference ref, own; /* of the rules, of the listens */
+	struct rule_list near, holding, heard; /* of the address at hand */
 	struct port_map *open; /* its ports */
 	struct port_map *none; /* no port at all: of the unspecified addresses as they are */
 	struct ports ports;

@@ -82,6 +82,15 @@ void reference_init(struct reference *ref, struct arena *a, const struct policy 
 	}
 }
 
+void reference_init_own(struct reference *ref, struct arena *a, const struct policy *p)
+{
+	struct policy *own = ARENA_ARRAY(a, 1, struct policy);
+
+	own->net_rule = p->listen;
+	own->nnet_rules = p->nlistens;
+	reference_init(ref, a, own);
+}
+
 struct rule_list reference_list(struct arena *a, const struct policy *p)
 {
 	return (struct rule_list){ .rule = ARENA_ARRAY(a, p->nnet_rules + 1,
@@ -107,7 +116,7 @@ static size_t find(const struct operand_entry *e, size_t n, struct net_addr at,
 }
 
 /* Appends to the hits, of which there are `nhits`; returns the new number. */
-static size_t operands_at(struct reference *ref, struct point at, size_t nhits)
+static size_t operands_at(const struct reference *ref, struct point at, size_t nhits)
 {
 	return find(ref->entry[at.family], ref->n[at.family], at.addr, ref->hit, nhits);
 }
@@ -325,17 +334,24 @@ bool reference_denies(struct reference *ref, int proto, struct point at, uint16_
 	return false;
 }
 
-bool reference_listens(const struct policy *p, int proto, struct point at, uint16_t port)
+bool reference_listens(const struct reference *own, int proto, struct point at, uint16_t port)
 {
-	for (size_t i = 0; i < p->nlistens; i++) {
-		const struct net_rule *r = &p->listen[i];
+	const size_t n = port ? operands_at(own, at, 0) : 0;
 
-		if (!port || !r->proto[proto] || !names_port(r, port))
-			continue;
-		for (size_t k = 0; k < r->nto; k++)
-			if (r->to[k].family == at.family && net_addr_cmp(r->to[k].lo, at.addr) <= 0 &&
-			    net_addr_cmp(at.addr, r->to[k].hi) <= 0)
-				return true;
+	for (size_t i = 0; i < n; i++) {
+		const struct net_rule *r = &own->policy->net_rule[own->hit[i]->rule];
+
+		if (r->proto[proto] && names_port(r, port))
+			return true;
 	}
 	return false;
+}
+
+void reference_own(struct reference *own, struct point at, struct rule_list *out)
+{
+	const size_t n = operands_at(own, at, 0);
+
+	begin(own, out);
+	for (size_t i = 0; i < n; i++)
+		list(own, own->hit[i]->rule, out);
 }

@@ -36,6 +36,9 @@ struct reference {
 
 void reference_init(struct reference *ref, struct arena *a, const struct policy *p);
 
+/* The same of the listens of a policy, in place of its rules; for reference_listens() and reference_own(). */
+void reference_init_own(struct reference *ref, struct arena *a, const struct policy *p);
+
 /* An empty list with room for every rule. */
 struct rule_list reference_list(struct arena *a, const struct policy *p);
 
@@ -75,7 +78,10 @@ static inline bool reference_allows(const struct port_map *m, int proto, uint16_
  */
 bool reference_denies(struct reference *ref, int proto, struct point at, uint16_t port);
 
-/* Whether a listen holds the endpoint, which is one's own and in normal form. */
-bool reference_listens(const struct policy *p, int proto, struct point at, uint16_t port);
+/* Whether a listen, of which the reference is, holds the endpoint, which is one's own and in normal form. */
+bool reference_listens(const struct reference *own, int proto, struct point at, uint16_t port);
+
+/* The listens that hold the address. */
+void reference_own(struct reference *own, struct point at, struct rule_list *out);
 
 #endif

@@ -248,33 +248,13 @@ static void sweep_peers(struct sweeps *s, bool mixed)
 
 /* --- endpoints of one's own ----------------------------------------------- */
 
-static bool holds(const struct net_rule *r, struct point at)
-{
-	for (size_t k = 0; k < r->nto; k++)
-		if (r->to[k].family == at.family && net_addr_cmp(r->to[k].lo, at.addr) <= 0 &&
-		    net_addr_cmp(at.addr, r->to[k].hi) <= 0)
-			return true;
-	return false;
-}
-
-static void open_ports(uint64_t *open, const struct net_rule *r)
-{
-	for (size_t i = 0; i < r->nports; i++)
-		for (unsigned port = r->port[i].lo; port <= r->port[i].hi; port++)
-			open[port / 64] |= (uint64_t)1 << port % 64;
-}
-
 static const struct verdict *judge_own(const struct sweeps *s, enum net_family family, walk_number at)
 {
 	const struct point p = reference_normal(point_at(family, at));
 	struct prover *v = s->v;
 
-	memset(v->open, 0, sizeof *v->open);
-	v->open->used = 65536 / 64;
-	for (size_t i = 0; i < v->p->nlistens; i++)
-		for (int proto = 0; proto < NET_PROTOS; proto++)
-			if (v->p->listen[i].proto[proto] && holds(&v->p->listen[i], p))
-				open_ports(v->open->open[proto], &v->p->listen[i]);
+	reference_own(&v->own, p, &v->heard);
+	reference_judge(&v->heard, v->open);
 	return make_verdict(v, p, false);
 }
 

@@ -64,8 +64,8 @@ struct asked {
 static const char *wrong_at(struct asked *q, int proto, struct point at, uint16_t port)
 {
 	bool old = reaches(&q->old, proto, at, port), new = reaches(&q->new, proto, at, port);
-	bool heard_old = reference_listens(q->old.ref.policy, proto, at, port);
-	bool heard_new = reference_listens(q->new.ref.policy, proto, at, port);
+	bool heard_old = reference_listens(&q->old.own, proto, at, port);
+	bool heard_new = reference_listens(&q->new.own, proto, at, port);
 	bool held = new && q->new_holds && !(old && q->old_holds);
 
 	if (named(&q->diff.found, "destination", DIFF_GRANTED, proto, at, port) != (new && !old))

@@ -184,7 +184,7 @@ static inline struct net_addr parse_addr(const char *s, size_t n, enum net_famil
 }
 
 struct side {
-	struct reference ref;
+	struct reference ref, own;
 	struct rule_list holding;
 	struct port_map *open;
 };
@@ -192,6 +192,7 @@ struct side {
 static inline void side_init(struct side *s, struct arena *a, const struct policy *p)
 {
 	reference_init(&s->ref, a, p);
+	reference_init_own(&s->own, a, p);
 	s->holding = reference_list(a, p);
 	s->open = arena_alloc(a, sizeof *s->open);
 }
