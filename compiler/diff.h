@@ -87,6 +87,9 @@ void diff_nested(struct diff *d);
 /* The kind of that name, of which there is one. */
 const struct diff_kind *diff_kind_of(const char *name);
 
+/* True if some call is decided in another way, whichever, or that was too much to find out; it reads rules alone. */
+bool diff_calls_differ(const struct diff *d);
+
 /* Ports, as a rule has them: "port 443", "port { 80, 8000-8010 }", "port any"; and as JSON has them. */
 const char *diff_ports_text(struct arena *a, const struct net_portset *set);
 json_t *diff_ports_json(const struct net_portset *set);

@@ -81,6 +81,7 @@ static bool goes(enum diff_way way, struct sys_result before, struct sys_result 
 struct question {
 	const struct pair *pair;
 	enum diff_way way;
+	bool any; /* any way */
 	const struct sys_clause *thought; /* the condition that is thought to be right, as clauses; NULL: none is */
 	size_t nthought;
 	const struct sys_clause *old; /* that decides in the old policy, for the region at hand */
@@ -123,7 +124,7 @@ static bool decided_new(struct judge *j, const struct sys_clause *best)
 	struct question *q = j->context;
 	struct sys_result before = result_of(q->pair->old_rules, q->old), after = result_of(q->pair->new_rules, best);
 
-	q->differs = goes(q->way, before, after);
+	q->differs = q->any ? !same_result(before, after) : goes(q->way, before, after);
 	if (q->thought)
 		return read_further(j, q->thought, q->nthought, decided_thought);
 	if (!q->differs || is_empty(j))
@@ -464,6 +465,24 @@ static void report_way(struct diff *d, enum diff_way way, const char *name, cons
 		told |= same;
 		add_finding(d, way, name, &f[arch], arches_text(d->arena, same, present));
 	}
+}
+
+bool diff_calls_differ(const struct diff *d)
+{
+	size_t n;
+	const struct syscall_row *rows = syscall_table(&n);
+
+	for (size_t i = 0; i < n * SYS_ARCHES; i++) {
+		const struct syscall_row *row = &rows[i / SYS_ARCHES];
+		enum sys_arch arch = (enum sys_arch)(i % SYS_ARCHES);
+		struct pair p = pair_of(d, row, arch, DIFF_CHANGED);
+		struct question q = { .pair = &p, .any = true };
+		bool too_many;
+
+		if (row->nr[arch] >= 0 && (p.old_rules || p.new_rules) && !same_clauses(&p) && !ask(&q, &too_many))
+			return true;
+	}
+	return false;
 }
 
 static void compare_row(struct diff *d, const struct syscall_row *row, enum diff_way way)

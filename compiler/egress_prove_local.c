@@ -3,13 +3,14 @@
  * The proof of what `listen` grants: every address and port of it and around it, in bind, as the own end
  * of sockets that send, and as the destination of what arrives.
  */
-#include "compiler/egress_addr.h"
 #include "compiler/egress_prover.h"
 
 #include <arpa/inet.h>
 #include <linux/in.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "bpf/sort.h"
+#include "compiler/egress_addr.h"
 
 /* A peer that hardly any policy grants. */
 static struct point stranger(enum net_family family)
@@ -54,7 +55,7 @@ static void list_local(struct prover *v, struct points *at, struct ports *ports)
 	add_lookalikes(v, at, first_local(v->p, NET_V4).lo, 0);
 	for (size_t i = 0; i < at->n; i++)
 		at->item[i].port = 0;
-	qsort(at->item, at->n, sizeof *at->item, by_point);
+	sort(at->item, at->n, sizeof *at->item, by_point);
 	finish_ports(ports);
 }
 

@@ -53,9 +53,7 @@ static bool same_without(struct lint *l, size_t skip)
 	const struct node **rule = ARENA_ARRAY(l->arena, c->policy.nsys_rules + 1, const struct node *);
 	struct sources sources;
 	struct diags none;
-	struct diff d;
 	size_t n = 0;
-	bool same;
 
 	for (size_t i = 0; i < c->policy.nsys_rules; i++)
 		if (i != skip)
@@ -74,11 +72,7 @@ static bool same_without(struct lint *l, size_t skip)
 	other.sources = sources;
 	if (!syscalls_resolve(&none, l->arena, &other.policy, &other.set, other.rules))
 		return false;
-	d = (struct diff){ .arena = l->arena, .old = &other, .new = c };
-	diff_syscalls(&d);
-	same = d.found.n == 0;
-	diff_end(&d);
-	return same;
+	return !diff_calls_differ(&(struct diff){ .arena = l->arena, .old = &other, .new = c });
 }
 
 enum { LINES_MAX = 40 };

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/sort.h"
+
 static const struct span nowhere;
 
 struct context {
@@ -234,7 +236,7 @@ static void tidy(struct ranges *r)
 {
 	size_t kept = 0;
 
-	qsort(r->item, r->n, sizeof *r->item, compare_ranges);
+	sort(r->item, r->n, sizeof *r->item, compare_ranges);
 	for (size_t i = 1; i < r->n; i++) {
 		struct sys_range *last = &r->item[kept];
 
