@@ -139,21 +139,66 @@ static bool resolve_slot(struct resolver *r, const struct node *n, unsigned flag
 	return finish(r, below.path, below.flags | CAVE_FILE_SLOT, n->at, out);
 }
 
-/* A bare word without a slash is a name, and this is none. */
-static bool refuse_word(struct resolver *r, const struct node *n)
+/* At the root, or with "." or "..": any other word is a name. */
+static bool begins_as_path(const char *text)
 {
-	const char *meant = nearest(n->text, place_names);
-	struct diag *e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->at, "'%s' is no place that files knows", n->text);
+	size_t dots = strspn(text, ".");
 
+	return *text == '/' || ((dots == 1 || dots == 2) && (text[dots] == '/' || !text[dots]));
+}
+
+/*
+ * A bare word without a slash is a name, and this is none; nor is one that begins nearly like a place: beside the profile
+ * there is hardly a folder `homes`.
+ */
+static bool is_no_place(struct resolver *r, const struct node *n)
+{
+	const char *place = arena_strndup(r->arena, n->text, strcspn(n->text, "/"));
+	const char *meant = nearest(place, place_names);
+	struct diag *e;
+
+	if (begins_as_path(n->text) || (!meant && strchr(n->text, '/')))
+		return false;
+	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->at, "'%s' is no place that files knows", place);
 	if (meant)
 		diag_note(r->diags, e, nowhere, "did you mean '%s'?", meant);
 	diag_note(r->diags, e, nowhere, "for a path beside the profile write: \"./%s\"", n->text);
+	return true;
+}
+
+/* The word that a string begins with as if it were none: `"home/.ssh"` lies beside the artefact.  NULL: it does not. */
+static const char *place_in_quotes(const char *text)
+{
+	size_t n = strcspn(text, "/");
+
+	for (size_t i = 0; i < PLACES; i++)
+		if (strlen(places[i].word) == n && strncmp(text, places[i].word, n) == 0)
+			return places[i].word;
+	return strncmp(text, "folder ", 7) == 0 ? "folder" : NULL;
+}
+
+static bool refuse_quotes(struct resolver *r, const struct node *n, const char *place)
+{
+	struct diag *e = diag_error(r->diags, CAVE_VALUE, n->at,
+				    "in quotes this is a path beside the artefact, and not the place '%s'", place);
+
+	if (strcspn(n->text, " ") == strlen(n->text) || strcmp(place, "folder") == 0)
+		diag_note(r->diags, e, nowhere, "write it without quotes: %s", n->text);
+	else
+		diag_note(r->diags, e, nowhere, "below a place stand words only: grant the folder that holds it");
+	diag_note(r->diags, e, nowhere, "beside the artefact it is: \"./%s\"", n->text);
 	return false;
 }
 
 static bool refuse_text(struct resolver *r, const struct node *n)
 {
+	size_t length = strlen(n->text);
 	struct diag *e;
+
+	if (*n->text == ' ' || (length && n->text[length - 1] == ' ')) {
+		diag_error(r->diags, CAVE_VALUE, n->at, "this path begins or ends with a blank, which nobody sees");
+		return false;
+	}
 
 	if (*n->text == '~' || strchr(n->text, '*')) {
 		e = diag_error(r->diags, CAVE_VALUE, n->at, "a path is taken as it stands: no ~, no wildcards");
@@ -173,7 +218,7 @@ bool path_resolve(struct resolver *r, const struct node *n, struct file_path *ou
 {
 	size_t length = strlen(n->text);
 	unsigned flags = length && n->text[length - 1] == '/' ? CAVE_FILE_FOLDER : 0;
-	const char *path;
+	const char *path, *place = n->kind == N_STRING ? place_in_quotes(n->text) : NULL;
 	bool up;
 
 	if (n->kind == N_FOLDER)
@@ -184,9 +229,11 @@ bool path_resolve(struct resolver *r, const struct node *n, struct file_path *ou
 		if (strncmp(n->text, places[i].word, word) == 0 && (!n->text[word] || n->text[word] == '/'))
 			return resolve_below(r, n->text + word, flags | places[i].flag, n->at, out);
 	}
-	if (n->kind == N_WORD && !strchr(n->text, '/'))
-		return refuse_word(r, n);
+	if (place)
+		return refuse_quotes(r, n, place);
 	if (!refuse_text(r, n))
+		return false;
+	if (n->kind == N_WORD && is_no_place(r, n))
 		return false;
 	path = path_normal(r->arena, n->text, &up);
 	if (up)

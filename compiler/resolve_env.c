@@ -179,8 +179,12 @@ static const char *value_of(struct resolver *r, const struct node *n)
 	const char *meant;
 	struct diag *e;
 
-	if (n->kind == N_STRING)
+	if (n->kind == N_STRING) {
+		place = place_of(n->text);
+		if (place && !n->text[strlen(place->word)])
+			diag_remark(r->diags, n->at, "in quotes this is a text; the place is: %s", n->text);
 		return expand(r, n->text, n->at);
+	}
 	if (place && !n->text[strlen(place->word)])
 		return place->bytes;
 	e = diag_error(r->diags, CAVE_VALUE, n->at, "a value is a string or a place, not a bare word");

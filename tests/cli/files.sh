@@ -30,6 +30,18 @@ value=cave_profile_value unknown=cave_profile_unknown_name contradiction=cave_pr
 syntax=cave_profile_syntax root=cave_sandbox_source_read_root_refused
 escapes=cave_sandbox_source_read_grant_escapes_staging failed=cave_profile_expectation_failed
 
+# --- what is nearly a place: in quotes, or misspelt, it would be a path beside the artefact, which nothing is at
+files "2:17:$value" 'deny optional "home/.ssh"' && says 'write it without quotes: home/.ssh'
+says 'beside the artefact it is: "./home/.ssh"'
+files "2:8:$value" 'read "workspace"' && files "2:9:$value" 'write "tmp/x"' && files "2:8:$value" 'read "folder in/x"'
+files "2:9:$value" 'write "home/My Files"' && says 'below a place stand words only'
+files "2:17:$unknown" 'read optional homes/.config' && says "did you mean 'home'"
+files "2:9:$unknown" 'write wrkspace/out' && files "2:8:$unknown" 'read Home/x'
+files '' 'read "./home/x", "lib/x", lib/x, ./lib/x, .'
+files "2:8:$escapes" 'read ..'
+for text in ' /etc' '/etc '; do files "2:8:$value" "read \"$text\""; done
+whole '' 'env { set HOME "home" }' && says 'in quotes this is a text; the place is: home'
+
 # --- what is accepted, in one canonical spelling that compiles to the same policy
 cat >"$work/all.cave" <<'END'
 profile all {
