@@ -362,7 +362,7 @@ int compile_read(struct compile *c, const char *path, const char *root, uint32_t
 	}
 	*file = loader_profile(&c->loader, path, &failed);
 	if (failed)
-		return trouble(path, strerror(errno));
+		return trouble(path, loader_fault(errno));
 	return *file ? EXIT_DONE : EXIT_REFUSED;
 }
 

@@ -92,7 +92,24 @@ static int open_resolved(const char *path)
 	return -1;
 }
 
-/* The bytes of a regular file at a resolved path, NUL-terminated; NULL with errno set. */
+const char *loader_fault(int error)
+{
+	switch (error) {
+	case EINVAL: return "this is no regular file";
+	case ESTALE: return "its length is not what it says: it changes, or is made by the kernel";
+	default: return strerror(error);
+	}
+}
+
+/* True if there is a byte, or a fault, behind what was read: half a file may lack what it denies. */
+static bool goes_on(int fd)
+{
+	char byte;
+
+	return read(fd, &byte, 1) != 0;
+}
+
+/* The bytes of a regular file at a resolved path, NUL-terminated; NULL with errno set, see loader_fault(). */
 static char *read_file(struct arena *a, const char *path, size_t *size)
 {
 	int fd = open_resolved(path);
@@ -114,6 +131,10 @@ static char *read_file(struct arena *a, const char *path, size_t *size)
 			break;
 		if (n < 0)
 			text = NULL;
+	}
+	if (text && (*size < (size_t)st.st_size || goes_on(fd))) {
+		text = NULL;
+		errno = ESTALE;
 	}
 	close(fd);
 	return text;
@@ -229,6 +250,10 @@ static uint32_t read_named(struct loader *l, uint32_t from, struct span at, cons
 	uint32_t loaded;
 	size_t size;
 
+	if (!*text) {
+		diag_error(l->diags, CAVE_VALUE, at, "this names no file");
+		return 0;
+	}
 	if (*text == '/') {
 		shown = path = text;
 	} else {
@@ -238,7 +263,7 @@ static uint32_t read_named(struct loader *l, uint32_t from, struct span at, cons
 	}
 	resolved = resolve(a, path);
 	if (!resolved) {
-		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot %s this file: %s", verb, strerror(errno));
+		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot %s this file: %s", verb, loader_fault(errno));
 		return 0;
 	}
 	if (!beneath(l, resolved)) {
@@ -260,7 +285,7 @@ static uint32_t read_named(struct loader *l, uint32_t from, struct span at, cons
 	}
 	bytes = read_file(a, resolved, &size);
 	if (!bytes) {
-		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot %s this file: %s", verb, strerror(errno));
+		diag_error(l->diags, CAVE_PROFILE_MISSING, at, "cannot %s this file: %s", verb, loader_fault(errno));
 		return 0;
 	}
 	return add(l, shown, resolved, bytes, size, at);

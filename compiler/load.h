@@ -27,6 +27,9 @@ void loader_again(struct loader *l, struct diags *d, const struct loader *from);
  */
 uint32_t loader_profile(struct loader *l, const char *path, bool *failed);
 
+/* What to say of the errno of a file that could not be read. */
+const char *loader_fault(int error);
+
 /* The same of a text that stands in for the file at `path`, which need not be there. */
 uint32_t loader_profile_text(struct loader *l, const char *path, const char *text, size_t size);
 

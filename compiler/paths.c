@@ -98,8 +98,8 @@ static bool finish(struct resolver *r, const char *path, unsigned flags, struct 
 	struct diag *e;
 
 	if (strcmp(path, "/") == 0) {
-		e = diag_error(r->diags, CAVE_READ_ROOT, at, "this grants the whole machine");
-		diag_note(r->diags, e, nowhere, "name the folders that the tool needs");
+		e = diag_error(r->diags, CAVE_READ_ROOT, at, "this is the whole machine");
+		diag_note(r->diags, e, nowhere, "name the folders that are meant");
 		return false;
 	}
 	if (strlen(path) > ARTEFACT_PATH_MAX) {
@@ -148,8 +148,8 @@ static bool begins_as_path(const char *text)
 }
 
 /*
- * A bare word without a slash is a name, and this is none; nor is one that begins nearly like a place: beside the profile
- * there is hardly a folder `homes`.
+ * A bare word without a slash is a name, and this is none; nor is one that begins nearly like a place: beside the
+ * profile there is hardly a folder `homes`.
  */
 static bool is_no_place(struct resolver *r, const struct node *n)
 {

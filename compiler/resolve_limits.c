@@ -63,7 +63,12 @@ static void refuse_value(struct resolver *r, const struct limit_row *row, const 
 	const char *end, *meant;
 	uint64_t value;
 
-	if (!read_number(n->text, &value, &end)) {
+	if (n->kind == N_STRING) {
+		diag_note(r->diags, e, nowhere, "write it without quotes");
+		return;
+	}
+	/* What begins with a zero and goes on as a number does in other languages is meant as one. */
+	if (!read_number(n->text, &value, &end) || (!value && *end && row->kind == LIMIT_COUNT)) {
 		diag_note(r->diags, e, nowhere, "a value is digits, without a sign, a fraction or leading zeros%s%s",
 			  row->kind == LIMIT_COUNT ? "" : ", and one of these units: ",
 			  row->kind == LIMIT_COUNT ? "" : unit_names(r->arena, row->kind));
@@ -109,7 +114,7 @@ static void refuse_bounds(struct resolver *r, const struct limit_row *row, const
 bool limit_value(struct resolver *r, enum cave_limit limit, const struct node *n, uint64_t *out)
 {
 	const struct limit_row *row = &limit_table[limit];
-	uint64_t value, factor, product = UINT64_MAX;
+	uint64_t value, factor, product;
 	const char *end;
 
 	if (strcmp(n->text, "none") == 0) {
@@ -120,8 +125,10 @@ bool limit_value(struct resolver *r, enum cave_limit limit, const struct node *n
 		refuse_value(r, row, n);
 		return false;
 	}
-	if (__builtin_mul_overflow(value, factor, &product) || product == 0 || !limit_valid(limit, product)) {
-		refuse_bounds(r, row, n, value ? product : 0);
+	if (__builtin_mul_overflow(value, factor, &product))
+		product = UINT64_MAX; /* above every bound */
+	if (product == 0 || !limit_valid(limit, product)) {
+		refuse_bounds(r, row, n, product);
 		return false;
 	}
 	*out = product;

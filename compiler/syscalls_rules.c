@@ -67,12 +67,12 @@ static const struct node *kid_of(const struct node *rule, enum node_kind kind)
 static bool check_errno(struct diags *d, const struct node *with, struct sys_result *out)
 {
 	int error = with->kids ? errno_by_name(with->kids->text) : 0;
+	struct diag *e;
 
 	if (!error) {
-		diag_note(d,
-			  diag_error(d, CAVE_UNKNOWN_NAME, with->at, "'%s' is no name of an error",
-				     with->kids ? with->kids->text : ""),
-			  nowhere, "write: with errno NAME, such as EPERM, EACCES, ENOSYS");
+		e = with->kids ? diag_error(d, CAVE_UNKNOWN_NAME, with->at, "'%s' is no name of an error", with->kids->text) :
+				 diag_error(d, CAVE_SYNTAX, with->at, "'with errno' does not say which error");
+		diag_note(d, e, nowhere, "write: with errno NAME, such as EPERM, EACCES, ENOSYS");
 		return false;
 	}
 	*out = (struct sys_result){ SYS_ERRNO, (uint16_t)error };

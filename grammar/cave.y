@@ -462,9 +462,11 @@ static int cave_lex(CAVE_STYPE *value, struct span *at, struct parser *p)
 	return token;
 }
 
+/* Of bison's own: its stack is full. */
 static void cave_error(const struct span *at, struct parser *p, const char *text)
 {
-	diag_error(p->diags, CAVE_SYNTAX, *at, "%s", text);
+	diag_error(p->diags, CAVE_SYNTAX, *at, "%s",
+		   strcmp(text, "memory exhausted") == 0 ? "this goes too deep: write it in parts" : text);
 	p->failed = true;
 }
 

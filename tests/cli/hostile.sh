@@ -126,6 +126,26 @@ printf 'network { deny 10.0.0.1 }\n' >"$work/part.cave"
 printf 'include "part.cave"\nprofile p { network false }\n' >"$work/p.cave"
 expect_status "a denial does not contradict network false" 0 "$cavec" "$work/p.cave" -o "$work/p.bpf"
 
+# What is read is a whole file: part of one, or none, may lack what it denies.
+printf 'include "/proc/version"\nprofile p { }\n' >"$work/p.cave"
+expect_code "an include that is longer than it says" 1 cave_live_eval_sandbox_profile_missing \
+	"$cavec" --root / "$work/p.cave" -o "$work/p.bpf"
+expect "it says so" -n "$(grep 'its length is not what it says' "$work/err")"
+mkfifo "$work/fifo"
+printf 'include "fifo"\nprofile p { }\n' >"$work/p.cave"
+expect_code "an include that is no file" 1 'this is no regular file' "$cavec" "$work/p.cave" -o "$work/p.bpf"
+expect_status "a profile that is no file" 2 "$cavec" --root / /dev/zero -o "$work/p.bpf"
+refused "an include of no name" cave_profile_value 1:9 'include ""\nprofile p { }\n'
+refused "a list of no name" cave_profile_value 1:38 'profile p { network { allow tcp list "" port 1 } }\n'
+
+# Values past what a machine counts to.
+for value in 17179869185GiB 16777217TiB 18014398509481985KiB; do
+	refused "a memory of $value" cave_profile_value 1:29 "profile p { limits { memory $value } }\n"
+	expect "it is said to be too much" -n "$(grep 'at most 64TiB' "$work/err")"
+done
+refused "a time of 18446744073709553s" cave_profile_value 1:27 'profile p { limits { time 18446744073709553s } }\n'
+expect "it is said to be too much" -n "$(grep 'at most 720h' "$work/err")"
+
 # Size: work grows with the text, limits have codes.
 i=0
 while [ $i -lt 40 ]; do
