@@ -17,6 +17,8 @@ static const struct lint_rule rules[] = {
 	{ 104, SEVERITY_WARNING, "covered-path", "A path in a folder that is granted is granted already." },
 	{ 105, SEVERITY_WARNING, "idle-syscall-line", "A line that changes no call is not what its author meant." },
 	{ 106, SEVERITY_WARNING, "contradictory-syscalls", "Of an allow and a denial of one call the denial wins." },
+	{ 107, SEVERITY_WARNING, "idle-except", "An except that takes nothing away is not what its author meant." },
+	{ 108, SEVERITY_WARNING, "commented-include", "What begins with # is a comment: nothing is included." },
 	{ 110, SEVERITY_WARNING, "wide-destinations",
 	  "Many addresses are many owners; the tool can send to each of them." },
 	{ 111, SEVERITY_WARNING, "every-port", "Every port is every service of a host." },
@@ -42,12 +44,16 @@ static const struct lint_rule rules[] = {
 	  "The variable makes programs load code that its value names." },
 	{ 131, SEVERITY_WARNING, "credential-pointer",
 	  "The variable leads to a credential, or to an agent that holds one." },
+	{ 132, SEVERITY_ERROR, "secret-in-text",
+	  "A profile, and its artefact, are read by many: a secret in them is one no more." },
 	{ 140, SEVERITY_WARNING, "interpreter", "A program that runs other code or programs is all of them." },
 	{ 141, SEVERITY_ERROR, "executable-writable", "What can be written and executed is any program." },
 	{ 142, SEVERITY_WARNING, "executable-folder", "A folder of programs has launchers and interpreters in it." },
 	{ 150, SEVERITY_WARNING, "hooks-writable", "Hooks and configuration run later, outside of the sandbox." },
 	{ 151, SEVERITY_ERROR, "profile-writable", "Who can write its own profile grants itself what it likes." },
 	{ 152, SEVERITY_WARNING, "secret-readable", "The path is a known place of credentials." },
+	{ 153, SEVERITY_WARNING, "path-like-a-pattern",
+	  "A path is taken as it stands: nothing in it is a pattern or a variable." },
 	{ 160, SEVERITY_ERROR, "powerful-socket", "The socket lets its peer start containers or programs outside." },
 	{ 170, SEVERITY_WARNING, "powerful-call",
 	  "The call is known for the faults of the kernel behind it, or for what it shows." },
@@ -141,6 +147,7 @@ static void check(struct lint *l)
 	static void (*const checks[])(struct lint *) = {
 		lint_network, lint_network_lines, lint_names, lint_names_lines,
 		lint_credentials, lint_env, lint_files, lint_limits,
+		lint_comments,
 	};
 
 	for (size_t i = 0; !l->compile->policy.bare && i < sizeof checks / sizeof *checks; i++)

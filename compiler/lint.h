@@ -99,6 +99,7 @@ void lint_env(struct lint *l);
 void lint_files(struct lint *l);
 void lint_syscalls(struct lint *l);
 void lint_limits(struct lint *l);
+void lint_comments(struct lint *l);
 
 /* Before the checks: reads the suppressions; after them: applies these, and looks for idle ones. */
 void lint_read_suppressions(struct lint *l);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/credentials.h"
 #include "cave/artefact.h"
 #include "compiler/lint.h"
 #include "compiler/paths.h"
@@ -34,6 +35,48 @@ static bool matches(const char *name, const char *const *pattern, size_t n)
 	return false;
 }
 
+/* How keys of well-known services begin. */
+static const char *const secret_values[] = {
+	"sk-*", "ghp_*", "gho_*", "ghs_*", "github_pat_*", "glpat-*", "xox[bp]-*", "AKIA*", "AIza*", "eyJ*.*.*",
+	"-----BEGIN *",
+};
+
+/* A user and a password in a URL. */
+static bool has_password(const char *value)
+{
+	const char *at = strstr(value, "://"), *colon;
+
+	if (!at)
+		return false;
+	at += 3;
+	colon = memchr(at, ':', strcspn(at, "/@"));
+	return colon && at[strcspn(at, "/@")] == '@' && colon[1] != '@';
+}
+
+enum { SECRET_LENGTH = 8 }; /* shorter ones are switches and numbers */
+
+/* A text of the profile's own that is a secret by the name of its variable, or by how it looks; no path, no place. */
+static bool holds_secret(const struct env_entry *e)
+{
+	const char *value = e->value ? e->value : "";
+
+	if (strlen(value) < SECRET_LENGTH || *value == '/' || (unsigned char)*value < ' ')
+		return false;
+	return has_password(value) || matches(value, secret_values, sizeof secret_values / sizeof *secret_values) ||
+	       (credential_looks_like(e->name) && strspn(value, "0123456789.") != strlen(value));
+}
+
+static void check_value(struct lint *l, const struct env_entry *e)
+{
+	struct finding *f;
+
+	if (!holds_secret(e))
+		return;
+	f = lint_add(l, 132, e->at, "the value of this variable looks like a secret, and stands in the profile");
+	f->instead = "credentialEnv with its name, and the value in the environment of the caller";
+	f->secret = true;
+}
+
 void lint_env(struct lint *l)
 {
 	const struct policy *p = &l->compile->policy;
@@ -44,6 +87,7 @@ void lint_env(struct lint *l)
 
 		if (e->set)
 			continue; /* of a built-in set */
+		check_value(l, e);
 		if (matches(e->name, loading, sizeof loading / sizeof *loading) ||
 		    (!e->value && matches(e->name, loading_passed, sizeof loading_passed / sizeof *loading_passed))) {
 			f = lint_add(l, 130, e->at, "%s makes programs load code, or start others", e->name);
@@ -311,6 +355,18 @@ static void check_covered(struct lint *l, const struct file_rule *f)
 	}
 }
 
+/* A shell, a service manager or another sandbox would read it in another way; a star is refused by the compiler. */
+static void check_pattern(struct lint *l, const struct file_rule *rule)
+{
+	static const char *const patterns[] = { "*[?]*", "*[[]*]*", "*{*}*", "*$[A-Za-z_({]*", "*%[a-zA-Z]*", "*%{*}*" };
+	struct finding *f;
+
+	if (!matches(rule->path, patterns, sizeof patterns / sizeof *patterns))
+		return;
+	f = lint_add(l, 153, rule->at, "this is the path of that very name: no pattern, and no variable");
+	f->instead = "the folder that holds the files; or keep it, if there is a file of this name";
+}
+
 void lint_files(struct lint *l)
 {
 	const struct policy *p = &l->compile->policy;
@@ -318,6 +374,8 @@ void lint_files(struct lint *l)
 	for (size_t i = 0; i < p->nfiles; i++) {
 		const struct file_rule *f = &p->file[i];
 
+		if (!f->set)
+			check_pattern(l, f);
 		if (f->flags & CAVE_FILE_DENY || f->set)
 			continue;
 		if (f->flags & CAVE_FILE_WRITE) {

@@ -127,6 +127,10 @@ static void check_allow(struct lint *l, const struct line_set *set, size_t i)
 	struct line_set left;
 	size_t n = 0;
 
+	if (is_empty(&set[i].set)) {
+		add_idle(l, 101, r, NULL, "its own 'except' takes away all of %s", "remove this line, or the except");
+		return;
+	}
 	if (other) {
 		add_idle(l, 102, r, other, "another line allows all of %s as well", "remove this line");
 		return;
@@ -160,6 +164,48 @@ static void check_deny(struct lint *l, const struct line_set *set, size_t i)
 		 "remove this line, unless it binds what an includer may add");
 }
 
+/* --- excepts ------------------------------------------------------------------------------------- */
+
+/* IPv4 is also taken from what carries it in IPv6. */
+static bool may_except(const struct net_rule *r, const struct net_operand *except)
+{
+	for (size_t i = 0; i < r->nto; i++)
+		if (r->to[i].family != except->family ?
+			    except->family == NET_V4 :
+			    net_addr_cmp(r->to[i].lo, except->hi) <= 0 && net_addr_cmp(except->lo, r->to[i].hi) <= 0)
+			return true;
+	return false;
+}
+
+static bool same_span(struct span a, struct span b)
+{
+	return a.file == b.file && a.begin == b.begin;
+}
+
+/* `localhost` and `any` are two operands of one place. */
+static bool other_half_excepts(const struct net_rule *r, size_t i)
+{
+	for (size_t k = 0; k < r->nexcept; k++)
+		if (k != i && same_span(r->except[k].at, r->except[i].at) && may_except(r, &r->except[k]))
+			return true;
+	return false;
+}
+
+static void check_excepts(struct lint *l, const struct net_rule *r)
+{
+	struct span said = { 0 };
+
+	for (size_t i = 0; i < r->nexcept; i++) {
+		struct finding *f;
+
+		if (may_except(r, &r->except[i]) || other_half_excepts(r, i) || same_span(said, r->except[i].at))
+			continue;
+		said = r->except[i].at;
+		f = lint_add(l, 107, said, "nothing that this line allows is excepted by this");
+		f->instead = "a part of what the line allows, or a line of its own: deny";
+	}
+}
+
 void lint_network_lines(struct lint *l)
 {
 	const struct policy *p = &l->compile->policy;
@@ -172,6 +218,9 @@ void lint_network_lines(struct lint *l)
 
 		set[i] = set_of(l, &one, 1);
 	}
+	for (size_t i = 0; i < p->nnet_rules; i++)
+		if (!has_names(p, p->net_rule[i].at)) /* names may lead to what is excepted */
+			check_excepts(l, &p->net_rule[i]);
 	for (size_t i = 0; i < p->nnet_rules; i++)
 		if (set[i].known)
 			(p->net_rule[i].allow ? check_allow : check_deny)(l, set, i);

@@ -101,6 +101,30 @@ static void check_place(struct lint *l, const struct host_rule *r)
 		f->severity = SEVERITY_WARNING;
 }
 
+/* --- excepts ------------------------------------------------------------------------------------- */
+
+static bool may_meet(const struct host_pattern *a, const struct host_pattern *b)
+{
+	if (a->below && b->below)
+		return host_matches(a, b->name) || host_matches(b, a->name) || strcmp(a->name, b->name) == 0;
+	return a->below ? host_matches(a, b->name) : host_matches(b, a->name);
+}
+
+static void check_excepts(struct lint *l, const struct host_rule *r)
+{
+	for (size_t i = 0; i < r->nexcept; i++) {
+		bool met = false;
+		struct finding *f;
+
+		for (size_t k = 0; k < r->nto && !met; k++)
+			met = may_meet(&r->to[k], &r->except[i]);
+		if (met)
+			continue;
+		f = lint_add(l, 107, r->except[i].at, "no name of this line is %s", shown(l, &r->except[i]));
+		f->instead = "a part of what the line allows, or a line of its own: deny";
+	}
+}
+
 void lint_names(struct lint *l)
 {
 	const struct policy *p = &l->compile->policy;
@@ -115,6 +139,7 @@ void lint_names(struct lint *l)
 		check_patterns(l, r, check_shared);
 		check_patterns(l, r, check_network);
 		check_place(l, r);
+		check_excepts(l, r);
 	}
 }
 

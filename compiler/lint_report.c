@@ -25,6 +25,21 @@ static void put_place(const struct lint *l, struct span at, FILE *to)
 	fprintf(to, ":%u:%u: ", line, column);
 }
 
+/* A secret stands on the line, whatever the finding is about. */
+static bool holds_secret(const struct lint *l, struct span at)
+{
+	const char *file, *other;
+	unsigned line, of, column;
+
+	if (!lint_place(l, at, &file, &line, &column))
+		return false;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->item[i].secret && l->item[i].at.file == at.file && lint_place(l, l->item[i].at, &other, &of, &column) &&
+		    of == line)
+			return true;
+	return false;
+}
+
 /* The source line; of a file that may hold secrets anywhere, none. */
 static void put_line(const struct lint *l, struct span at, FILE *to)
 {
@@ -32,7 +47,7 @@ static void put_line(const struct lint *l, struct span at, FILE *to)
 	const char *text;
 	unsigned line, column;
 
-	if (!at.file || f->builtin || f->hidden)
+	if (!at.file || f->builtin || f->hidden || holds_secret(l, at))
 		return;
 	source_position(f, at.begin, &line, &column);
 	text = f->text + at.begin - (column - 1);

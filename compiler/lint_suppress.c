@@ -53,6 +53,37 @@ void lint_read_suppressions(struct lint *l)
 	}
 }
 
+/* --- what looks like an include, to readers of other languages ------------------------------------ */
+
+static void check_comment(struct lint *l, uint32_t file, const struct fmt_token *t)
+{
+	static const char include[] = "#include";
+	const struct source_file *f = &l->compile->sources.file[file];
+	const size_t n = sizeof include - 1;
+	uint32_t begin = (uint32_t)(t->text - f->text);
+
+	if (t->n <= n || strncmp(t->text, include, n) != 0 || !strchr(" \t\"<", t->text[n]))
+		return;
+	lint_add(l, 108, (struct span){ file, begin, begin + (uint32_t)t->n }, "this is a comment: nothing is included")
+		->instead = "include \"FILE\", or a blank behind the #";
+}
+
+void lint_comments(struct lint *l)
+{
+	const struct sources *s = &l->compile->sources;
+
+	for (uint32_t file = 1; file < s->nfiles; file++) {
+		struct fmt_tokens tokens;
+
+		if (s->file[file].builtin || s->file[file].hidden || !strstr(s->file[file].text, "#include"))
+			continue;
+		tokens = fmt_scan(l->arena, s->file[file].text, s->file[file].size);
+		for (size_t i = 0; i < tokens.n; i++)
+			if (tokens.item[i].kind == FMT_COMMENT)
+				check_comment(l, file, &tokens.item[i]);
+	}
+}
+
 static void suppress_one(const struct lint *l, struct finding *f)
 {
 	const char *file;

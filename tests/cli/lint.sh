@@ -36,6 +36,12 @@ rule() {
 net() { printf 'network { %s }' "$1"; }
 a='allow tcp 10.0.0.0/24 port 443'
 
+printf '#include "base.cave"\nprofile p { }\n' >"$work/has.cave"
+printf '# include "base.cave"\n#includes\nprofile p { env { set A "#include <x>" } }\n' >"$work/nearly.cave"
+echo CAVE108 >>"$work/ruled"
+expect 'CAVE108' "$(ids "$work/has.cave")$(ids "$work/nearly.cave")" = '108 '
+printf '# cave: ignore CAVE108 because of a test\n#include "base.cave"\nprofile p { }\n' >"$work/has.cave"
+expect 'CAVE108 is suppressed' -z "$(ids "$work/has.cave")"
 rule 101 "$(net "allow tcp 10.0.0.1 port 443; deny 10.0.0.0/24")" "$(net "$a; deny tcp 10.0.0.1 port 443")"
 rule 102 "$(net "$a
 allow tcp 10.0.0.1 port 443")" "$(net "$a
@@ -45,6 +51,13 @@ rule 104 'files { read "/srv"; read "/srv/a" }' 'files { read "/srv"; write "/sr
 rule 105 'syscalls { deny mount }' 'syscalls { deny uname }'
 rule 106 'syscalls { allow acct
 deny acct }' 'syscalls { allow acct; deny uname }'
+rule 101 "$(net 'allow tcp 10.0.0.0/24 except any port 443')" "$(net 'allow tcp 10.0.0.0/24 except 10.0.0.0/25 port 443')"
+rule 107 "$(net 'allow tcp 10.0.0.0/24 except { 10.9.0.0/24, 10.0.0.7 } port 443')" \
+	"$(net 'allow tcp 10.0.0.0/24 except { 10.0.0.0/16, 10.0.0.7 } port 443')"
+rule 107 "$(net 'allow tcp 10.0.0.0/24 except localhost port 443')" "$(net 'allow tcp 10.0.0.0/7 except any port 443')"
+rule 107 "$(net 'allow tcp 10.0.0.0/24 except ::1 port 443')" "$(net 'allow tcp 64:ff9b::/120 except 0.0.0.1 port 443')"
+rule 107 "$(net 'allow tcp *.example.com except example.com port 443')" \
+	"$(net 'allow tcp *.example.com except { a.example.com, *.b.example.com, 10.0.0.9 } port 443')"
 rule 110 "$(net 'allow tcp 8.8.8.0/24 port 443')" "$(net 'allow tcp 8.8.8.0/25 port 443')"
 rule 110 "$(net 'allow tcp 2606:50c0::/40 port 443')" "$(net 'allow tcp 2606:50c0::/48 port 443')"
 rule 110 "$(net 'allow tcp 8.8.0.0/25 port 443; allow tcp { 8.8.0.128/26, 8.8.0.192/26 } port 80')" \
@@ -111,6 +124,14 @@ expect 'a line of addresses and names is found once' "$("$cavec" lint --format g
 rule 130 'env { set PYTHONPATH "/srv" }' 'env { set PYTHN "/srv" }'
 rule 131 'env { pass SSH_AUTH_SOCK }' 'env { pass TERM }'
 c='childProcess { max-processes 2; execute'
+rule 132 'env { set GITHUB_TOKEN "a-secret" }' 'env { set TOKENIZERS_PARALLELISM "false"; set SSL_KEY "/etc/ssl/key.pem" }'
+rule 132 'env { set X "sk-abcdefgh" }' 'env { set X "sk-abc"; set Y "https://example.com/a:b@c" }'
+rule 132 'env { set X "postgres://user:secret@db/" }' 'env { set MAX_TOKENS "1000000000"; set HOME_KEY home }'
+run "$cavec" lint "$work/has.cave"
+expect 'its line is not shown' -z "$(grep -F 'secret@' "$work/out")"
+printf 'profile p { env { set GITHUB_TOKEN "a-secret"; set NODE_OPTIONS "--x" } }\n' >"$work/has.cave"
+run "$cavec" lint "$work/has.cave"
+expect 'nor for another finding on it' "$(grep -c CAVE130 "$work/out")$(grep -c a-secret "$work/out")" = 10
 rule 140 "$c \"/usr/bin/python3.11\" }" "$c \"/usr/bin/convert\" }"
 rule 141 "files { write \"/srv\" }; $c \"/srv/tool\" }" "files { write \"/srv/out\" }; $c \"/srv/tool\" }"
 rule 142 "$c \"/usr/lib/git-core/\" }" "$c \"/usr/lib/git-core/git-log\" }"
@@ -124,6 +145,9 @@ rule 141 "files { write \"/srv\" }; $c \"/srv/tool\" }" \
 rule 150 'files { write "/etc/cron.d" }' 'files { write "/srv/cron.d" }'
 rule 151 "files { write \"$work\" }" "files { write \"$work/below\" }"
 rule 152 'files { read "/etc" }' 'files { read "/etc/hosts" }'
+for path in '/srv/[ab]' '/srv/?' '/srv/$USER/x' '/srv/{a,b}' '/run/user/%U' '/srv/$(id)'; do
+	rule 153 "files { deny optional \"$path\" }" 'files { deny optional "/srv/a[", "/srv/100%", "/srv/a$", "/srv/a}{" }'
+done
 rule 160 'files { read "/run" }' 'files { read "/run/lock" }'
 rule 170 'syscalls { allow acct }' 'syscalls { allow personality(persona == 8) }'
 kind=filter
