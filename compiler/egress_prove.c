@@ -139,8 +139,9 @@ static void prove_half(void *closure, size_t i)
 }
 
 /*
- * Following all inputs and asking about boundaries take about as long, and neither needs the other: they are done at the
- * same time, as if the first had succeeded already.  True if they both have; else nothing is known, and nothing was said.
+ * Following all inputs and asking about boundaries take about as long, and neither needs the other: they are done at
+ * the same time, as if the first had succeeded already.  True if they both have; else nothing is known, and nothing was
+ * said.
  */
 static bool prove_at_once(const struct prover *like)
 {
