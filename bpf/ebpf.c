@@ -536,103 +536,6 @@ static void reset(struct machine *m, unsigned context)
 	m->value[BPF_REG_10] = 0;
 }
 
-enum quick { NEXT, TAKEN, SLOW };
-
-/*
- * What most of a program is: numbers computed with, compared with constants, and moved to and from memory.  SLOW if the
- * instruction is something else, is not on numbers, or must not be; nothing is done then.
- */
-static inline enum quick run_quick(struct machine *m, const struct bpf_insn *i, const struct ebpf_input *in)
-{
-	const uint8_t dst = i->dst_reg, src = i->src_reg;
-	const uint32_t left = (uint32_t)m->value[dst], imm = (uint32_t)i->imm;
-	const bool number = m->kind[dst] == NUMBER;
-	const uint64_t wide = (uint64_t)(int64_t)i->imm;
-
-	switch (i->code) {
-	case BPF_JMP32 | BPF_JEQ | BPF_K:
-		return !number ? SLOW : left == imm ? TAKEN : NEXT;
-	case BPF_JMP32 | BPF_JNE | BPF_K:
-		return !number ? SLOW : left != imm ? TAKEN : NEXT;
-	case BPF_JMP32 | BPF_JGT | BPF_K:
-		return !number ? SLOW : left > imm ? TAKEN : NEXT;
-	case BPF_JMP32 | BPF_JGE | BPF_K:
-		return !number ? SLOW : left >= imm ? TAKEN : NEXT;
-	case BPF_JMP32 | BPF_JLT | BPF_K:
-		return !number ? SLOW : left < imm ? TAKEN : NEXT;
-	case BPF_JMP32 | BPF_JLE | BPF_K:
-		return !number ? SLOW : left <= imm ? TAKEN : NEXT;
-	case BPF_JMP | BPF_JA:
-		return TAKEN;
-	case BPF_LDX | BPF_MEM | BPF_B:
-		return load_sized(m, i, in, 1) ? NEXT : SLOW;
-	case BPF_LDX | BPF_MEM | BPF_H:
-		return load_sized(m, i, in, 2) ? NEXT : SLOW;
-	case BPF_LDX | BPF_MEM | BPF_W:
-		return load_sized(m, i, in, 4) ? NEXT : SLOW;
-	case BPF_LDX | BPF_MEM | BPF_DW:
-		return load_sized(m, i, in, 8) ? NEXT : SLOW;
-	case BPF_STX | BPF_MEM | BPF_W:
-	case BPF_STX | BPF_MEM | BPF_DW:
-	case BPF_ST | BPF_MEM | BPF_W:
-	case BPF_ST | BPF_MEM | BPF_DW:
-		return store(m, i, in) ? NEXT : SLOW;
-	case BPF_ALU | BPF_END | BPF_TO_BE:
-		if (!number)
-			return SLOW;
-		m->value[dst] = host_order(m->value[dst], i->imm);
-		return NEXT;
-	case BPF_ALU64 | BPF_OR | BPF_X:
-		if (!number || m->kind[src] != NUMBER)
-			return SLOW;
-		m->value[dst] |= m->value[src];
-		return NEXT;
-	case BPF_ALU | BPF_MOV | BPF_K:
-		m->value[dst] = imm;
-		m->kind[dst] = NUMBER;
-		return NEXT;
-	case BPF_ALU | BPF_AND | BPF_K:
-		if (!number)
-			return SLOW;
-		m->value[dst] = left & imm;
-		return NEXT;
-	case BPF_ALU64 | BPF_MOV | BPF_X:
-		if (m->kind[src] == UNSET || m->kind[src] == VALUE)
-			return SLOW;
-		m->value[dst] = m->value[src];
-		m->kind[dst] = m->kind[src];
-		return NEXT;
-	case BPF_ALU64 | BPF_ADD | BPF_X:
-	case BPF_ALU64 | BPF_SUB | BPF_X:
-		if (!number || m->kind[src] != NUMBER)
-			return SLOW;
-		m->value[dst] += BPF_OP(i->code) == BPF_ADD ? m->value[src] : -m->value[src];
-		return NEXT;
-	case BPF_ALU64 | BPF_ADD | BPF_K:
-		if (!number)
-			return SLOW;
-		m->value[dst] += wide;
-		return NEXT;
-	case BPF_ALU64 | BPF_MUL | BPF_K:
-		if (!number)
-			return SLOW;
-		m->value[dst] *= wide;
-		return NEXT;
-	case BPF_ALU64 | BPF_RSH | BPF_K:
-		if (!number)
-			return SLOW;
-		m->value[dst] >>= wide;
-		return NEXT;
-	case BPF_ALU64 | BPF_LSH | BPF_K:
-		if (!number)
-			return SLOW;
-		m->value[dst] <<= wide;
-		return NEXT;
-	default:
-		return SLOW;
-	}
-}
-
 /* An instruction that is not quick; *taken says of a jump that it is. */
 static bool run_slowly(struct machine *m, const struct bpf_insn *i, const struct ebpf_input *in, bool *taken)
 {
@@ -679,45 +582,132 @@ static bool is_function_call(const struct bpf_insn *i)
 	return i->code == (BPF_JMP | BPF_CALL) && i->src_reg == BPF_PSEUDO_CALL;
 }
 
+/*
+ * The quick way, for what most of a program is: numbers computed with, compared with constants, and moved to and from
+ * memory.  Each instruction goes on to what the next one is by itself, so that the processor learns what follows what:
+ * a proof runs millions of them.  What is something else, or not on numbers, is done slowly, or found out to be wrong.
+ */
+#define GO_ON(by)                                                                                  \
+	do {                                                                                       \
+		i += (by);                                                                         \
+		if (i >= end)                                                                      \
+			return false;                                                              \
+		count++;                                                                           \
+		goto *((const char *)&&slow + place[i->code]);                                     \
+	} while (0)
+#define DST m->value[i->dst_reg]
+#define SRC m->value[i->src_reg]
+#define IS_NUMBER(reg) (m->kind[i->reg] == NUMBER)
+#define COMPARE(label, op)                                                                         \
+	label:                                                                                     \
+	if (!IS_NUMBER(dst_reg))                                                                   \
+		goto slow;                                                                         \
+	GO_ON((uint32_t)DST op (uint32_t)i->imm ? 1 + i->off : 1)
+#define COMPUTE(label, numbers, result)                                                            \
+	label:                                                                                     \
+	if (!IS_NUMBER(dst_reg) || !(numbers))                                                     \
+		goto slow;                                                                         \
+	DST = (result);                                                                            \
+	GO_ON(1)
+#define MOVE(label, moved)                                                                         \
+	label:                                                                                     \
+	if (!(moved))                                                                              \
+		return false;                                                                      \
+	GO_ON(1)
+#define AT(code, label) [code] = (const char *)&&label - (const char *)&&slow
+
 static bool run(struct machine *m, const struct bpf_insn *insn, size_t n, size_t at, const struct ebpf_input *in,
 		uint64_t *result, size_t *steps)
 {
+	static const int place[256] = {
+		AT(BPF_JMP32 | BPF_JEQ | BPF_K, equal),
+		AT(BPF_JMP32 | BPF_JNE | BPF_K, unequal),
+		AT(BPF_JMP32 | BPF_JGT | BPF_K, greater),
+		AT(BPF_JMP32 | BPF_JGE | BPF_K, not_less),
+		AT(BPF_JMP32 | BPF_JLT | BPF_K, less),
+		AT(BPF_JMP32 | BPF_JLE | BPF_K, not_greater),
+		AT(BPF_JMP | BPF_JA, jump),
+		AT(BPF_JMP | BPF_EXIT, leave),
+		AT(BPF_LDX | BPF_MEM | BPF_B, load1),
+		AT(BPF_LDX | BPF_MEM | BPF_H, load2),
+		AT(BPF_LDX | BPF_MEM | BPF_W, load4),
+		AT(BPF_LDX | BPF_MEM | BPF_DW, load8),
+		AT(BPF_STX | BPF_MEM | BPF_W, write),
+		AT(BPF_STX | BPF_MEM | BPF_DW, write),
+		AT(BPF_ST | BPF_MEM | BPF_W, write),
+		AT(BPF_ST | BPF_MEM | BPF_DW, write),
+		AT(BPF_ALU | BPF_MOV | BPF_K, set),
+		AT(BPF_ALU64 | BPF_MOV | BPF_X, copy),
+		AT(BPF_ALU | BPF_END | BPF_TO_BE, swap),
+		AT(BPF_ALU | BPF_AND | BPF_K, mask),
+		AT(BPF_ALU64 | BPF_ADD | BPF_X, add),
+		AT(BPF_ALU64 | BPF_SUB | BPF_X, subtract),
+		AT(BPF_ALU64 | BPF_OR | BPF_X, join),
+		AT(BPF_ALU64 | BPF_ADD | BPF_K, add_constant),
+		AT(BPF_ALU64 | BPF_MUL | BPF_K, multiply),
+		AT(BPF_ALU64 | BPF_RSH | BPF_K, shift_right),
+		AT(BPF_ALU64 | BPF_LSH | BPF_K, shift_left),
+	}; /* all others: slow */
+	const struct bpf_insn *i = insn + at, *const end = insn + n;
 	struct frame frame = { .back = NULL };
 	size_t count = 0;
 	bool taken;
 
-	for (const struct bpf_insn *i = insn + at; i < insn + n; i++) {
-		const enum quick quick = run_quick(m, i, in);
-
-		count++;
-		if (quick == TAKEN) {
-			i += i->off;
-		} else if (quick == NEXT) {
-			continue;
-		} else if (i->code == (BPF_JMP | BPF_EXIT)) {
-			if (m->kind[BPF_REG_0] != NUMBER)
-				return false;
-			if (frame.back) {
-				i = frame.back;
-				leave_function(m, &frame);
-				continue;
-			}
-			*result = m->value[BPF_REG_0];
-			if (steps)
-				*steps = count;
-			return true;
-		} else if (is_function_call(i)) {
-			enter_function(m, i, &frame);
-			i += i->imm;
-		} else if (!run_slowly(m, i, in, &taken)) {
-			return false;
-		} else if (taken) {
-			i += i->off;
-		} else if (BPF_CLASS(i->code) == BPF_LD) {
-			i++;
-		}
+	GO_ON(0);
+	COMPARE(equal, ==);
+	COMPARE(unequal, !=);
+	COMPARE(greater, >);
+	COMPARE(not_less, >=);
+	COMPARE(less, <);
+	COMPARE(not_greater, <=);
+	MOVE(load1, load_sized(m, i, in, 1));
+	MOVE(load2, load_sized(m, i, in, 2));
+	MOVE(load4, load_sized(m, i, in, 4));
+	MOVE(load8, load_sized(m, i, in, 8));
+	MOVE(write, store(m, i, in));
+	COMPUTE(swap, true, host_order(DST, i->imm));
+	COMPUTE(mask, true, (uint32_t)DST & (uint32_t)i->imm);
+	COMPUTE(add, IS_NUMBER(src_reg), DST + SRC);
+	COMPUTE(subtract, IS_NUMBER(src_reg), DST - SRC);
+	COMPUTE(join, IS_NUMBER(src_reg), DST | SRC);
+	COMPUTE(add_constant, true, DST + (uint64_t)(int64_t)i->imm);
+	COMPUTE(multiply, true, DST * (uint64_t)(int64_t)i->imm);
+	COMPUTE(shift_right, true, DST >> i->imm);
+	COMPUTE(shift_left, true, DST << i->imm);
+set:
+	DST = (uint32_t)i->imm;
+	m->kind[i->dst_reg] = NUMBER;
+	GO_ON(1);
+copy:
+	if (m->kind[i->src_reg] == UNSET || m->kind[i->src_reg] == VALUE)
+		goto slow;
+	DST = SRC;
+	m->kind[i->dst_reg] = m->kind[i->src_reg];
+	GO_ON(1);
+jump:
+	GO_ON(1 + i->off);
+leave:
+	if (m->kind[BPF_REG_0] != NUMBER)
+		return false;
+	if (frame.back) {
+		i = frame.back;
+		leave_function(m, &frame);
+		GO_ON(1);
 	}
-	return false;
+	*result = m->value[BPF_REG_0];
+	if (steps)
+		*steps = count;
+	return true;
+slow:
+	if (is_function_call(i)) {
+		if (frame.back)
+			return false;
+		enter_function(m, i, &frame);
+		GO_ON(1 + i->imm);
+	}
+	if (!run_slowly(m, i, in, &taken))
+		return false;
+	GO_ON(taken ? 1 + i->off : BPF_CLASS(i->code) == BPF_LD ? 2 : 1);
 }
 
 bool ebpf_run(const struct bpf_insn *insn, size_t n, struct ebpf_input *in, uint64_t *result, size_t *steps)
