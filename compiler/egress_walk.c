@@ -297,8 +297,18 @@ struct walk_operand walk_operand_of(const struct value *v)
 }
 
 /* Goes on with what is found out by `at`; there has to be room for it. */
+/* What a judgement has written to means nothing any more. */
+static void lose(struct state *part, struct memory *m, const struct walk_known *by)
+{
+	for (int r = 0; r < MAX_BPF_REG; r++)
+		if (by->clobbers >> r & 1)
+			part->reg[r].kind = UNSET;
+	for (size_t i = by->stack_from; i < by->stack_to; i++)
+		m->stack[i] = (struct walk_byte){ WALK_UNKNOWN, 0 };
+}
+
 enum walk_end walk_with_facts(struct walker *k, struct state *s, const struct walk_fact *f, unsigned n,
-			      uint16_t clobbers, size_t at)
+			      const struct walk_known *by, size_t at)
 {
 	struct state part = part_of(s);
 	struct memory *m = walk_own(k, &part);
@@ -306,9 +316,8 @@ enum walk_end walk_with_facts(struct walker *k, struct state *s, const struct wa
 
 	for (unsigned i = 0; i < n; i++)
 		m->fact[m->nfacts++] = f[i];
-	for (int r = 0; r < MAX_BPF_REG; r++)
-		if (clobbers >> r & 1)
-			part.reg[r].kind = UNSET;
+	if (by)
+		lose(&part, m, by);
 	end = follow(k, &part, at);
 	forget(k, &part);
 	return end;
@@ -331,7 +340,7 @@ static enum walk_end decide_equality(struct walker *k, struct state *s, const st
 		return WALK_LOST;
 	for (int holds = 0; holds < 2 && end == WALK_DONE; holds++) {
 		f.holds = holds;
-		end = walk_with_facts(k, s, &f, 1, 0, at + 1 + (truth(op, holds) ? (size_t)insn->off : 0));
+		end = walk_with_facts(k, s, &f, 1, NULL, at + 1 + (truth(op, holds) ? (size_t)insn->off : 0));
 	}
 	return end;
 }
@@ -651,6 +660,7 @@ static void set_operands(struct state *s, const struct judgement *j)
 	const struct value word = { .kind = FIELD, .variable = WALK_ADDRESS, .width = 32 };
 
 	s->reg[BPF_REG_7] = (struct value){ .kind = FIELD, .variable = WALK_PORT, .width = 16 };
+	s->reg[BPF_REG_10].kind = STACK;
 	if (j->what == JUDGED_SOME_ADDRESS)
 		s->reg[BPF_REG_1] = word;
 	if (j->what >= JUDGED_SOME_PORT)
@@ -676,7 +686,7 @@ enum walk_end walk_judgement(const struct walk *w, const struct judgement *j, st
 	k.does = find_does(&k, w->arena);
 	end = start(&k, &s, j->at);
 	if (end == WALK_DONE)
-		*out = (struct walk_known){ j, k.written, k.exits };
+		*out = (struct walk_known){ j, k.written, k.stack_from, k.stack_to, k.exits };
 	return end;
 }
 

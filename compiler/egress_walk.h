@@ -90,6 +90,7 @@ struct walk_answer {
 struct walk_known {
 	const struct judgement *judgement;
 	uint16_t clobbers; /* registers that mean nothing afterwards */
+	uint16_t stack_from, stack_to; /* nor do these bytes of the stack, from its lowest one; equal: none */
 	uint8_t exits; /* a mask of those that it goes to */
 };
 

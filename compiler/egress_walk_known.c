@@ -109,7 +109,7 @@ static bool pass_judgement(struct walker *k, struct state *s, const struct walk_
 		const unsigned n = facts_at(j, (enum judged_exit)exit, fact);
 
 		if (known->exits >> exit & 1)
-			*end = walk_with_facts(k, s, fact, n, known->clobbers, j->exit[exit]);
+			*end = walk_with_facts(k, s, fact, n, known, j->exit[exit]);
 	}
 	return true;
 }

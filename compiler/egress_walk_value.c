@@ -211,6 +211,17 @@ static bool store_context(struct walker *k, struct state *s, int64_t at, unsigne
 	return true;
 }
 
+/* From the first byte to the last that a judgement writes, whatever lies between. */
+static void note_stack(struct walker *k, uint16_t at, unsigned size)
+{
+	const uint16_t end = (uint16_t)(at + size);
+
+	if (k->stack_from == k->stack_to || at < k->stack_from)
+		k->stack_from = at;
+	if (end > k->stack_to)
+		k->stack_to = end;
+}
+
 static bool store(struct walker *k, struct state *s, const struct bpf_insn *insn)
 {
 	const struct value constant = walk_make_number((uint64_t)(int64_t)insn->imm);
@@ -225,8 +236,10 @@ static bool store(struct walker *k, struct state *s, const struct bpf_insn *insn
 		walk_pin(k, &v);
 		return store_context(k, s, offset, size, &v);
 	}
-	return to->kind == STACK && offset >= -STACK_SIZE && offset + size <= 0 && offset % size == 0 &&
-	       write_bytes(k->w, &v, size, walk_own(k, s)->stack + STACK_SIZE + offset);
+	if (to->kind != STACK || offset < -STACK_SIZE || offset + size > 0 || offset % size)
+		return false;
+	note_stack(k, (uint16_t)(STACK_SIZE + offset), size);
+	return write_bytes(k->w, &v, size, walk_own(k, s)->stack + STACK_SIZE + offset);
 }
 
 /* --- calls ---------------------------------------------------------------- */
@@ -256,6 +269,7 @@ bool walk_load_packet(struct walker *k, struct state *s, bool there)
 	const int64_t offset = s->reg[BPF_REG_2].add, to = s->reg[BPF_REG_3].add, size = s->reg[BPF_REG_4].add;
 	struct walk_byte *at = walk_own(k, s)->stack + STACK_SIZE + to;
 
+	note_stack(k, (uint16_t)(STACK_SIZE + to), (unsigned)size);
 	for (int64_t i = 0; i < size; i++)
 		at[i] = there ? k->w->packet[offset + i] : (struct walk_byte){ WALK_CONSTANT, 0 };
 	leave_helper(s, there ? 0 : (uint64_t)-14);

@@ -59,6 +59,7 @@ struct walker {
 	const uint8_t *does; /* by instruction: what there is to be done (egress_walk.c) */
 	const struct judgement *judgement; /* that is followed by itself; NULL: the program is */
 	uint16_t written; /* registers, by a judgement */
+	uint16_t stack_from, stack_to; /* and bytes of the stack */
 	uint8_t exits; /* that it went to */
 };
 
@@ -95,9 +96,9 @@ bool walk_load_packet(struct walker *k, struct state *s, bool there);
 /* A value as facts name it: a number, or a part of a variable. */
 struct walk_operand walk_operand_of(const struct value *v);
 
-/* Goes on at `at` with what is found out, for which there has to be room; `clobbers`: registers that are lost. */
+/* Goes on at `at` with what is found out, for which there has to be room; `by`: the judgement that says so, or NULL. */
 enum walk_end walk_with_facts(struct walker *k, struct state *s, const struct walk_fact *f, unsigned n,
-			      uint16_t clobbers, size_t at);
+			      const struct walk_known *by, size_t at);
 
 /* Goes on at `at` with each part of the value's range by itself: below the number, at it, and above. */
 enum walk_end walk_split(struct walker *k, struct state *s, const struct value *v, unsigned number, size_t at);

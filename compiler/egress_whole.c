@@ -414,7 +414,7 @@ size_t whole_judgements(struct whole *w, const struct hook_program *program, enu
 	const size_t before = all->n;
 
 	for (size_t i = 0; i < program->njudgements; i++) {
-		struct whole_known this = { { &program->judgement[i], 0, 0 }, program };
+		struct whole_known this = { { .judgement = &program->judgement[i] }, program };
 		bool known = false;
 
 		if (kind != JUDGED_KINDS && program->judgement[i].what != kind)
@@ -422,8 +422,8 @@ size_t whole_judgements(struct whole *w, const struct hook_program *program, enu
 		for (size_t k = 0; k < before && !known; k++) {
 			known = are_twins(w->v->a, &all->item[k], program, &program->judgement[i]);
 			if (known) {
-				this.known.clobbers = all->item[k].known.clobbers;
-				this.known.exits = all->item[k].known.exits;
+				this.known = all->item[k].known;
+				this.known.judgement = &program->judgement[i];
 			}
 		}
 		if (known || show_judgement(w, program, &program->judgement[i], &this.known))
