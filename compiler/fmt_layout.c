@@ -125,12 +125,16 @@ static void put_token(struct lines *l, const struct fmt_token *t, size_t indent)
 		end_line(l);
 }
 
-/* Columns up to and with the next place where a line may be broken. */
-static size_t next_part(const struct fmt_item *s, size_t i)
+/* Columns up to and with the next place where a line may be broken, or to the end of the list, which begins a line. */
+static size_t next_part(const struct fmt_item *s, size_t i, size_t lists)
 {
 	size_t used = 0;
 
 	for (; i < s->n && s->token[i].kind != FMT_COMMENT; i++) {
+		if (is_idle(s, i))
+			continue;
+		if (lists == 1 && is_sign(&s->token[i], "}"))
+			break;
 		used += columns(s->token[i].text, s->token[i].n) + 1;
 		if (is_sign(&s->token[i], ",") || is_sign(&s->token[i], "&&") || is_sign(&s->token[i], "||") ||
 		    is_sign(&s->token[i], "{"))
@@ -164,7 +168,7 @@ static void put_broken(struct buffer *to, const struct fmt_item *s, size_t inden
 		/* An opened list begins and ends on lines of its own, a comment that stands alone stays alone. */
 		if ((closes && lists == 1) || (t->kind == FMT_COMMENT && t->first))
 			end_line(&l);
-		else if (may_break(&l) && l.used + next_part(s, i) > WIDTH)
+		else if (may_break(&l) && l.used + next_part(s, i, lists) > WIDTH)
 			end_line(&l);
 		lists -= closes;
 		put_token(&l, t, i == 0 || (closes && !lists) ? indent : indent + STEP);
