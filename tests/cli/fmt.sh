@@ -57,7 +57,8 @@ allow tcp { api2.example.com, blob.example.net, another.example.org, something.e
             api2.example.com, blob.example.net, another.example.org, something.else.example.com
         } except bad.api2.example.com port 443
     }
-}'
+}
+'
 lays_out 'a trailing comma' 'profile p { network { allow tcp { 10.0.0.1, 10.0.0.2, } port { 1,2 ,} } }' 'profile p {
     network { allow tcp { 10.0.0.1, 10.0.0.2 } port { 1, 2 } }
 }
