@@ -108,6 +108,10 @@ printf '{}' >"$work/seed.json"
 expect_status 'a JSON profile' 2 "$cavec" fmt "$work/seed.json"
 expect_status '-w without a file' 2 "$cavec" fmt -w
 
+# --- the examples themselves
+run "$cavec" fmt --check "$top"/examples/*.cave
+expect "the examples are as it lays them out" "$status" = 0
+
 # --- every example, laid out badly, comes out as the example does; with comments strewn in it keeps them
 wrong=
 for file in "$top"/examples/*.cave; do
