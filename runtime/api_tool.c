@@ -20,6 +20,7 @@ struct starting {
 	struct cave_tool *tool;
 	const struct cave_spawn *spawn;
 	struct refusal *refusal;
+	struct refusal asked; /* where the gate never opens */
 	bool ok;
 };
 
@@ -106,12 +107,39 @@ static bool start_names(struct cave_tool *t, struct refusal *r)
 			   t->spawn.flags & CAVE_SPAWN_UNGUARDED, t->names, r);
 }
 
+/*
+ * What is attached to the policy's group can be asked while the child sets itself up, where nothing but the child is
+ * made before it is known.  It pays if the library's thread has been made, or will be of use again, and does not start
+ * the tool itself: being woken takes it as long as asking.
+ */
+static bool can_ask_meanwhile(const struct cave_tool *t)
+{
+	const struct cave_prepared *p = t->prepared;
+
+	return p->plan.keep && t->spawn.flags & CAVE_SPAWN_FROM_CALLER && !p->names && !t->trace &&
+	       !t->run.plan->artefact->max_children && p->records.fd[0] < 0 && p->records.fd[1] < 0;
+}
+
+static bool verify(struct cave_tool *t, struct refusal *r)
+{
+	const struct kept *kept = &t->prepared->kept;
+
+	if (kept->group.fd < 0)
+		return true;
+	if (!kept_verify_group(kept, r))
+		return false;
+	if (!can_ask_meanwhile(t))
+		return kept_verify_programs(kept, r);
+	t->run.gate = &t->gate;
+	return true;
+}
+
 /* Straight into the policy's group, unless the limits need one for this run, beneath it. */
 static bool find_groups(struct cave_tool *t, struct refusal *r)
 {
 	const struct kept *kept = &t->prepared->kept;
 
-	if (kept->group.fd >= 0 && !kept_verify(kept, r))
+	if (!verify(t, r))
 		return false;
 	if (!groups_make(&t->memory, t->run.plan->artefact, &kept->group, t->spawn.flags & CAVE_SPAWN_ASIDE,
 			 &t->groups, r))
@@ -166,18 +194,55 @@ static void start_here(struct starting *s)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* In the library's thread. */
+static void ask(void *of)
+{
+	struct starting *s = of;
+	struct cave_tool *t = s->tool;
+
+	gate_set(&t->gate, kept_verify_programs(&t->prepared->kept, &s->asked) ? GATE_OPEN : GATE_NEVER);
+}
+
+/* The child executes nothing before the gate is open; whatever it made of that, the answer counts. */
+static bool start_and_ask(struct starting *s)
+{
+	struct spawner *spawner = &s->tool->prepared->spawner;
+	struct spawner_job job;
+	int error = spawner_post(spawner, &job, ask, s);
+
+	if (error)
+		ask(s);
+	start_here(s);
+	if (!error)
+		spawner_wait(spawner, &job);
+	if (atomic_load(&s->tool->gate) == GATE_OPEN)
+		return s->ok;
+	*s->refusal = s->asked;
+	return false;
+}
+
+static bool start_there(struct starting *s)
+{
+	struct spawner *spawner = &s->tool->prepared->spawner;
+	struct spawner_job job;
+	int error = spawner_post(spawner, &job, start, s);
+
+	if (error)
+		return refuse_errno(s->refusal, CAVE_FAILED, error, "a thread to start the tool");
+	spawner_wait(spawner, &job);
+	return s->ok;
+}
+
 static bool start_it(struct starting *s)
 {
 	struct cave_tool *t = s->tool;
-	int error = 0;
 
 	t->result.started_ns = now_ns();
-	if (t->spawn.flags & CAVE_SPAWN_FROM_CALLER)
-		start_here(s);
-	else
-		error = spawner_call(&t->prepared->spawner, start, s);
-	if (error)
-		return refuse_errno(s->refusal, CAVE_FAILED, error, "a thread to start the tool");
+	if (!(t->spawn.flags & CAVE_SPAWN_FROM_CALLER))
+		return start_there(s);
+	if (t->run.gate)
+		return start_and_ask(s);
+	start_here(s);
 	return s->ok;
 }
 

@@ -316,7 +316,7 @@ static bool is_frozen(const struct kept *k)
 	return pread(k->freeze, &c, 1, 0) != 1 || c != '0';
 }
 
-bool kept_verify(const struct kept *k, struct refusal *r)
+bool kept_verify_group(const struct kept *k, struct refusal *r)
 {
 	struct stat st;
 
@@ -324,12 +324,20 @@ bool kept_verify(const struct kept *k, struct refusal *r)
 		return false;
 	if (!st.st_nlink || !cgroup_still_there(&k->group))
 		return tampered(k, "it was removed", r);
-	if (is_frozen(k))
-		return tampered(k, "it is frozen", r);
+	return !is_frozen(k) || tampered(k, "it is frozen", r);
+}
+
+bool kept_verify_programs(const struct kept *k, struct refusal *r)
+{
 	for (unsigned hook = 0; hook < CAVE_HOOK_COUNT; hook++)
 		if (!verify_hook(k, (enum cave_hook)hook, r))
 			return false;
 	return true;
+}
+
+bool kept_verify(const struct kept *k, struct refusal *r)
+{
+	return kept_verify_group(k, r) && kept_verify_programs(k, r);
 }
 
 /* --- listing, forgetting -------------------------------------------------------------------------- */

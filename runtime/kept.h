@@ -44,6 +44,10 @@ bool kept_acquire(struct memory *m, const struct artefact *a, const struct egres
  */
 bool kept_verify(const struct kept *k, struct refusal *r);
 
+/* The one part of it, before a process is made there, and the other, before it executes the tool; any threads may. */
+bool kept_verify_group(const struct kept *k, struct refusal *r);
+bool kept_verify_programs(const struct kept *k, struct refusal *r);
+
 void kept_release(struct kept *k);
 
 /* One that is there. */

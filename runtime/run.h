@@ -7,6 +7,7 @@
 
 #include "cave.h"
 #include "runtime/descriptors.h"
+#include "runtime/gate.h"
 #include "runtime/plan.h"
 #include "runtime/pump.h"
 
@@ -22,6 +23,7 @@ struct run {
 	struct trace *trace; /* NULL: the tool is not traced */
 	int null; /* /dev/null, where it stands for one of 0 to 2; else -1 */
 	sigset_t mask; /* the tool's */
+	gate *gate; /* NULL: nothing is asked meanwhile */
 };
 
 /*

@@ -594,6 +594,12 @@ static long close_descriptors(struct child *c)
 	return error ? error : close_between(c, first, ~0u);
 }
 
+/* While signals are blocked still, and before the filter, which knows nothing of it. */
+static long wait_at_gate(struct child *c)
+{
+	return c->run->gate ? gate_wait(c->run->gate) : 0;
+}
+
 /* The handlers are gone by CLONE_CLEAR_SIGHAND: from here a signal can end the child, and shall. */
 static long restore_signals(struct child *c)
 {
@@ -669,6 +675,7 @@ static const struct {
 	{ "dropping capabilities", drop_capabilities },
 	{ "the parent-death signal", die_with_parent },
 	{ "close_range", close_descriptors },
+	{ "waiting for what is asked meanwhile", wait_at_gate },
 	{ "the signal mask", restore_signals },
 	{ "setting its limits", set_limits },
 	{ "seccomp", set_filter },

@@ -6,14 +6,6 @@
 
 enum { STACK = 512 << 10 }; /* spawn() keeps the filter and the child's stack on its own */
 
-/* On the stack of who waits for it. */
-struct spawner_job {
-	void (*run)(void *);
-	void *job;
-	struct spawner_job *next;
-	bool done;
-};
-
 static struct spawner_job *take(struct spawner *s)
 {
 	struct spawner_job *job;
@@ -37,7 +29,7 @@ static void *serve(void *of)
 	pthread_mutex_lock(&s->lock);
 	while ((job = take(s))) {
 		pthread_mutex_unlock(&s->lock);
-		job->run(job->job);
+		job->run(job->of);
 		pthread_mutex_lock(&s->lock);
 		job->done = true;
 		pthread_cond_broadcast(&s->done);
@@ -77,22 +69,28 @@ static int start(struct spawner *s)
 	return error;
 }
 
-int spawner_call(struct spawner *s, void (*run)(void *), void *job)
+int spawner_post(struct spawner *s, struct spawner_job *job, void (*run)(void *), void *of)
 {
-	struct spawner_job mine = { .run = run, .job = job };
 	int error;
 
+	*job = (struct spawner_job){ .run = run, .of = of };
 	pthread_mutex_lock(&s->lock);
 	error = s->running ? 0 : start(s);
 	if (!error) {
-		*s->last = &mine;
-		s->last = &mine.next;
+		*s->last = job;
+		s->last = &job->next;
 		pthread_cond_signal(&s->wake);
-		while (!mine.done)
-			pthread_cond_wait(&s->done, &s->lock);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return error;
+}
+
+void spawner_wait(struct spawner *s, const struct spawner_job *job)
+{
+	pthread_mutex_lock(&s->lock);
+	while (!job->done)
+		pthread_cond_wait(&s->done, &s->lock);
+	pthread_mutex_unlock(&s->lock);
 }
 
 void spawner_end(struct spawner *s)

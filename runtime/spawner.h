@@ -9,7 +9,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-struct spawner_job;
+/* On the stack of who waits for it. */
+struct spawner_job {
+	void (*run)(void *);
+	void *of;
+	struct spawner_job *next;
+	bool done;
+};
 
 struct spawner {
 	pthread_mutex_t lock;
@@ -24,10 +30,11 @@ struct spawner {
 int spawner_init(struct spawner *s);
 
 /*
- * Calls run(job) in the thread, which is made if there is none yet, and returns when that has returned; an errno if
- * there can be no thread.  All signals are blocked there.
+ * Has run(of) called in the thread, which is made if there is none yet; an errno if there can be no thread.  All
+ * signals are blocked there.  The job is in use until spawner_wait(), which returns when run() has returned.
  */
-int spawner_call(struct spawner *s, void (*run)(void *), void *job);
+int spawner_post(struct spawner *s, struct spawner_job *job, void (*run)(void *), void *of);
+void spawner_wait(struct spawner *s, const struct spawner_job *job);
 
 /* Ends the thread, and with it, by their parent-death signal, the tools that it started. */
 void spawner_end(struct spawner *s);

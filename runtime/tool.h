@@ -18,6 +18,7 @@ struct cave_tool {
 	struct cave_spawn spawn;
 	struct plan own; /* where every tool has one, as it has a workspace */
 	struct run run;
+	gate gate; /* of the child, where something is asked while it sets itself up */
 	struct groups groups;
 	struct pump pump;
 	struct watch watch;

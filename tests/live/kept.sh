@@ -88,15 +88,16 @@ for program in $attached; do
 	"$caverun" --prepare "$work/net.bpf"
 done
 expect "each of the nine" "$(echo "$attached" | wc -l)$missed" = 9
-# A host that has prepared it already: with each start it is asked again.
-run env CAVE_LOAD="$build/cave-load" MEANWHILE="bpftool cgroup detach $(group) $connect4 id $(id_of "$(group)")" \
-	"$build/tests/library/caverun" "$work/net.bpf" -- "$probe" tcp 127.0.0.1 3
-expect "one that was detached after a host had prepared it" \
-	"$status $(grep -c $unavailable "$work/err") $(cat "$work/out")" = '125 1 '
-"$caverun" --forget --all
-run env CAVE_LOAD="$build/cave-load" MEANWHILE=true "$build/tests/library/caverun" "$work/net.bpf" -- \
-	"$probe" tcp 127.0.0.1 3
-expect "control: nothing was changed" "$status $(cat "$work/out")" = '1 tcp 127.0.0.1 3: refused EPERM'
+# A host that has prepared it already: with each start it is asked again, in one thread or in two.
+host() { run env CAVE_LOAD="$build/cave-load" "$@" "$build/tests/library/caverun" "$work/net.bpf" -- "$probe" tcp 127.0.0.1 3; }
+for caller in THREAD CALLER; do
+	host $caller=1 MEANWHILE="bpftool cgroup detach $(group) $connect4 id $(id_of "$(group)")"
+	expect "one that was detached after a host had prepared it, $caller" \
+		"$status $(grep -c $unavailable "$work/err") $(cat "$work/out")" = '125 1 '
+	"$caverun" --forget --all
+	host $caller=1 MEANWHILE=true
+	expect "control: nothing was changed, $caller" "$status $(cat "$work/out")" = '1 tcp 127.0.0.1 3: refused EPERM'
+done
 "$caverun" --prepare "$work/other.bpf"
 bpftool cgroup attach "$(of net)" "$connect4" id "$(id_of "$(of other)")" multi
 changed "a program that was added"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A host of the library with the command line of caverun, as far as tests use it: what is shown of the one is so asked
- * of the other, whose starts are made by a thread of the library, in namespaces and with rulesets that are kept.  The
- * shell command MEANWHILE is run when everything has been prepared.
+ * of the other, whose starts are made by a thread of the library, or by the calling one where CALLER is set, in
+ * namespaces and with rulesets that are kept.  The shell command MEANWHILE is run when everything has been prepared.
  */
 #include <cave.h>
 #include <signal.h>
@@ -70,6 +70,7 @@ int main(int argc, char **argv)
 	int keep[CAVE_KEEP_MAX], i = 1, status;
 
 	spawn.keep = keep;
+	spawn.flags = getenv("CALLER") ? CAVE_SPAWN_FROM_CALLER : 0;
 	for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		bool known = false;
 
