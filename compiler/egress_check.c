@@ -10,13 +10,6 @@
 #include "compiler/egress_registry.h"
 #include "compiler/egress_set.h"
 
-/*
- * NAT64 prefixes of one's own may put the IPv4 address in any of several places (RFC 8215, RFC
- * 6052).
- */
-static const struct addr_range LOCAL_NAT64 = { { 0x0064ff9b00010000u, 0 },
-					       { 0x0064ff9b0001ffffu, UINT64_MAX } };
-
 static struct addr_range operand_range(const struct net_operand *o)
 {
 	return (struct addr_range){ o->lo, o->hi };
@@ -566,12 +559,16 @@ static bool check_operand(struct diags *d, struct arena *a, const struct net_rul
 
 	if (!bounded && is_whole_family(o))
 		return true;
-	if (o->family == NET_V6 && reaches_block(a, r, o, LOCAL_NAT64, reached)) {
-		e = diag_error(
-			d, CAVE_VALUE, o->at,
-			"%s holds addresses of 64:ff9b:1::/48, which carry IPv4 in no one way",
-			addr_show_range(o->family, o->lo, o->hi).s);
-		diag_note(d, e, (struct span){ 0 }, "write: except 64:ff9b:1::/48");
+	for (size_t i = 0; o->family == NET_V6 && i < refused_block_count; i++) {
+		const struct refused_block *b = &refused_blocks[i];
+		const char *block;
+
+		if (!reaches_block(a, r, o, b->range, reached))
+			continue;
+		block = arena_strdup(a, addr_show_range(NET_V6, b->range.lo, b->range.hi).s);
+		e = diag_error(d, CAVE_VALUE, o->at, "%s holds addresses of %s, %s",
+			       addr_show_range(o->family, o->lo, o->hi).s, block, b->why);
+		diag_note(d, e, (struct span){ 0 }, "write: except %s", block);
 		good = false;
 	}
 	for (size_t i = 0; !is_single(o) && i < restricted_block_count; i++) {

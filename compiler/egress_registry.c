@@ -96,3 +96,13 @@ struct addr_ranges registry_not_global(struct arena *a, enum net_family family)
 	ranges_normalise(&global);
 	return ranges_subtract(a, &local, &global);
 }
+
+/*
+ * NAT64 prefixes of one's own may put the IPv4 address in any of several places (RFC 8215, RFC 6052).  IPv4-translated
+ * addresses, ::ffff:0:a.b.c.d, are of translators that have been replaced (RFC 2765, RFC 7915): no reader expects them.
+ */
+const struct refused_block refused_blocks[] = {
+	{ { { 0x0064ff9b00010000, 0 }, { 0x0064ff9b0001ffff, UINT64_MAX } }, "which carry IPv4 in no one way" },
+	{ { { 0, 0xffff000000000000 }, { 0, 0xffff0000ffffffff } }, "which carry IPv4 by a translation of old" },
+};
+const size_t refused_block_count = sizeof refused_blocks / sizeof *refused_blocks;

@@ -24,6 +24,15 @@ struct restricted_block {
 extern const struct restricted_block restricted_blocks[];
 extern const size_t restricted_block_count;
 
+/* IPv6 that carries IPv4 and cannot be judged by it: nothing of it may be granted. */
+struct refused_block {
+	struct addr_range range;
+	const char *why;
+};
+
+extern const struct refused_block refused_blocks[];
+extern const size_t refused_block_count;
+
 /* What the IANA special-purpose registries say is not globally reachable, as a range list. */
 struct addr_ranges registry_not_global(struct arena *a, enum net_family family);
 

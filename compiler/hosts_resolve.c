@@ -55,6 +55,8 @@ struct addr_ranges host_public(struct arena *a, enum net_family family)
 	for (size_t i = 0; i < restricted_block_count; i++)
 		if (restricted_blocks[i].family == family)
 			ranges_add(a, &not, restricted_blocks[i].range.lo, restricted_blocks[i].range.hi);
+	for (size_t i = 0; family == NET_V6 && i < refused_block_count; i++)
+		ranges_add(a, &not, refused_blocks[i].range.lo, refused_blocks[i].range.hi);
 	for (int c = 0; family == NET_V6 && c < CARRIERS; c++) {
 		struct addr_range carrier = carrier_range((enum carrier)c);
 

@@ -202,6 +202,8 @@ run "$cavec" "$work/p.cave" -o "$work/x.bpf"
 expect "the world in pieces of /8: status" "$status" = 1
 expect "the world in pieces of /8: code" -n "$(grep -F "$unbounded" "$work/err")"
 in_network "2:13:$value" 'allow tcp 64:ff9b:1::/48 port 443'
+in_network "2:13:$value" 'allow tcp ::ffff:0:0:0/96 port 443'
+in_network "2:13:$value" 'allow tcp ::ffff:0:169.254.169.254 port 80'
 accepted "a private /8, however large" <<'END'
 profile p { network { allow tcp 10.0.0.0/8 port 443 } }
 END
