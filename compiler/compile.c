@@ -52,7 +52,8 @@ void compile_sets(struct compile *c, const struct resolve_options *o)
 {
 	c->policy.bound = (struct net_reach){ o->rules.reach_ipv4, o->rules.reach_ipv6 };
 	egress_resolve(&c->diags, &c->arena, &c->policy, &c->set);
-	if (hosts_resolve(&c->diags, &c->arena, &c->policy, &c->hosts) && c->hosts.ngrants)
+	if (hosts_resolve(&c->diags, &c->arena, &c->policy, &c->hosts) && c->hosts.ngrants &&
+	    hosts_measure(&c->diags, &c->arena, &c->policy, &c->hosts, &c->set.reach))
 		c->set.hosts = &c->hosts;
 	if (!c->diags.errors)
 		syscalls_resolve(&c->diags, &c->arena, &c->policy, &c->set, c->rules);

@@ -106,8 +106,7 @@ static uint64_t count_networks(const struct addr_ranges *v6)
 	return n;
 }
 
-static struct net_reach measure(struct arena *a, const struct addr_ranges *v4,
-			    const struct addr_ranges *v6)
+struct net_reach egress_measure(struct arena *a, const struct addr_ranges *v4, const struct addr_ranges *v6)
 {
 	struct addr_ranges local4 = registry_not_global(a, NET_V4);
 	struct addr_ranges local6 = registry_not_global(a, NET_V6);
@@ -198,7 +197,7 @@ static struct net_reach measure_rest(const struct excess *x)
 		}
 	for (int family = 0; family < NET_FAMILIES; family++)
 		ranges_normalise(&all[family]);
-	return measure(x->a, &all[NET_V4], &all[NET_V6]);
+	return egress_measure(x->a, &all[NET_V4], &all[NET_V6]);
 }
 
 /* The rule that reaches most of those that are not left out; their number if none contributes. */
@@ -281,7 +280,7 @@ static void report_unbounded(struct diags *d, struct arena *a, const struct poli
 			continue;
 		r4 = reached_by_rule(a, &p->net_rule[i], NET_V4, v4);
 		r6 = reached_by_rule(a, &p->net_rule[i], NET_V6, v6);
-		x.part[i] = measure(a, &r4, &r6);
+		x.part[i] = egress_measure(a, &r4, &r6);
 	}
 	largest = largest_rule(&x);
 	e = diag_error(d, CAVE_EGRESS_UNBOUNDED,
@@ -303,7 +302,7 @@ static bool check_bounded(struct diags *d, struct arena *a, const struct policy 
 {
 	struct addr_ranges v4 = reached_by_any(a, set, NET_V4), v6 = reached_by_any(a, set, NET_V6);
 
-	*whole = measure(a, &v4, &v6);
+	*whole = egress_measure(a, &v4, &v6);
 	if (is_bounded(p, *whole))
 		return true;
 	report_unbounded(d, a, p, set, *whole, &v4, &v6);

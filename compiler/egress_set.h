@@ -55,4 +55,7 @@ size_t egress_denials(struct arena *a, const struct policy *p, enum net_proto pr
  */
 bool egress_check(struct diags *d, struct arena *a, const struct policy *p, struct net_set *set);
 
+/* How much of the world lies in ranges of both families. */
+struct net_reach egress_measure(struct arena *a, const struct addr_ranges *v4, const struct addr_ranges *v6);
+
 #endif

@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/operator.h"
 #include "cave/artefact.h"
+#include "cave/resolve.h"
 #include "compiler/egress_addr.h"
 #include "compiler/egress_registry.h"
 #include "compiler/egress_set.h"
 #include "compiler/hosts.h"
+
+static const struct span nowhere;
 
 /* A granted name of one rule, and then of all that speak of the same name. */
 struct entry {
@@ -446,4 +450,63 @@ bool hosts_resolve(struct diags *d, struct arena *a, const struct policy *p, str
 	set.nplaces = g.nplaces;
 	*out = set;
 	return true;
+}
+
+/* --- how much of the world ------------------------------------------------------------------------ */
+
+static struct addr_ranges ranges_of(struct arena *a, const struct host_place *p, enum net_family family)
+{
+	struct addr_ranges all = { 0 };
+
+	for (size_t i = 0; i < p->n[family]; i++)
+		ranges_add(a, &all, p->range[family][i].lo, p->range[family][i].hi);
+	return all;
+}
+
+static uint64_t least(uint64_t x, uint64_t y)
+{
+	return x < y ? x : y;
+}
+
+/* A wildcard is as many names as are looked up. */
+static void add_grant(const struct host_grant *g, const struct net_reach *place, struct net_reach *sum)
+{
+	uint64_t most = g->name.below ? CAVE_RESOLVE_PER_RUN : CAVE_RESOLVE_PER_NAME;
+
+	sum->v4 = least(sum->v4 + least(place->v4, most), CAVE_RESOLVE_PER_RUN);
+	sum->v6 = least(sum->v6 + least(place->v6, most), CAVE_RESOLVE_PER_RUN);
+}
+
+static uint64_t add_names(uint64_t by_address, uint64_t by_name, uint64_t builtin)
+{
+	return by_address >= builtin ? by_address : least(by_address + by_name, builtin);
+}
+
+bool hosts_measure(struct diags *d, struct arena *a, const struct policy *p, const struct host_set *set,
+		   struct net_reach *reach)
+{
+	struct net_reach *place = ARENA_ARRAY(a, set->nplaces + 1, struct net_reach), sum = { 0, 0 };
+	size_t first = 0;
+	struct diag *e;
+
+	for (size_t i = 0; i < set->nplaces; i++) {
+		struct addr_ranges v4 = ranges_of(a, &set->place[i], NET_V4), v6 = ranges_of(a, &set->place[i], NET_V6);
+
+		place[i] = egress_measure(a, &v4, &v6);
+	}
+	for (size_t i = 0; i < set->ngrants; i++)
+		add_grant(&set->grant[i], &place[set->grant[i].place], &sum);
+	reach->v4 = add_names(reach->v4, sum.v4, OPERATOR_REACH_IPV4);
+	reach->v6 = add_names(reach->v6, sum.v6, OPERATOR_REACH_IPV6);
+	if (!set->ngrants || (reach->v4 <= p->bound.v4 && reach->v6 <= p->bound.v6))
+		return true;
+	while (!p->host_rule[first].allow)
+		first++;
+	e = diag_error(d, CAVE_EGRESS_UNBOUNDED, p->host_rule[first].at,
+		       "with what names may lead to the policy reaches %s public IPv4 addresses and %s public IPv6 /48 networks",
+		       arena_strdup(a, addr_count(reach->v4).s), arena_strdup(a, addr_count(reach->v6).s));
+	diag_note(d, e, nowhere, "the operator's rules bound them by %s and %s; a name has up to %d addresses, and a run up to %d",
+		  arena_strdup(a, addr_count(p->bound.v4).s), arena_strdup(a, addr_count(p->bound.v6).s),
+		  CAVE_RESOLVE_PER_NAME, CAVE_RESOLVE_PER_RUN);
+	return false;
 }

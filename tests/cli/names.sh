@@ -32,6 +32,28 @@ printf 'profile p { network {\n  allow tcp { vault, db } port 443; deny { vault,
 run "$cavec" "$work/r.cave" -o "$work/r.bpf"
 expect 'denials of one label that are granted' "$status$(cat "$work/err")" = 0
 
+# What names may lead to is a part of the reach that an operator bounds.
+reaches() { # reaches NUMBERS RULES
+	printf 'profile p { network {\n%s\n} }\n' "$2" >"$work/r.cave"
+	"$cavec" "$work/r.cave" -o "$work/r.bpf" 2>"$work/err"
+	got=$("$cavec" dump "$work/r.bpf" | sed -n 's/^  reaches \([0-9]*\) .*, \([0-9]*\) .*/\1 \2/p')
+	expect "reach: $2" "$got" = "$1"
+}
+reaches '64 64' 'allow tcp a.example.com port 443'
+reaches '128 128' 'allow tcp { a.example.com, b.example.com } port 443'
+reaches '1024 1024' 'allow tcp { a.example.com, *.example.net } port 443'
+reaches '0 0' 'allow tcp a.example.com port 443 within 10.0.0.0/8'
+reaches '66 64' 'allow tcp 8.8.8.8/31 port 1; allow tcp a.example.com port 443; deny b.example.com'
+reaches '4 1' 'allow tcp a.example.com port 443 within { 8.8.8.8/30, 2600::/64 }'
+reaches '1048576 64' 'allow tcp 8.0.0.0/12 port 1; allow tcp a.example.com port 443'
+printf 'limit ipv4 0\nlimit ipv6 0\n' >"$work/none.conf"
+printf 'profile p { network {\ndeny b.example.com; allow tcp a.example.com port 443\n} }\n' >"$work/r.cave"
+expect_code 'no public address is no public name' 1 cave_sandbox_network_egress_unbounded \
+	"$cavec" --config "$work/none.conf" "$work/r.cave" -o "$work/x.bpf"
+expect 'the grant is shown' -n "$(grep 'r.cave:2:21: error' "$work/err")"
+printf 'profile p { network { allow tcp a.example.com port 443 within 10.0.0.0/8 } }\n' >"$work/r.cave"
+expect_status 'a private one may be named' 0 "$cavec" --config "$work/none.conf" "$work/r.cave" -o "$work/x.bpf"
+
 unbounded=cave_sandbox_network_egress_unbounded value=cave_profile_value
 for name in '*.com' '*.co.uk' '*.github.io' '*.amazonaws.com' '*.githubusercontent.com' '*.nip.io' '*.nosuchtop'; do
 	refused "$name" 2:23 "$unbounded" "allow tcp $name port 443"
