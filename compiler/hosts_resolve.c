@@ -503,9 +503,11 @@ bool hosts_measure(struct diags *d, struct arena *a, const struct policy *p, con
 	while (!p->host_rule[first].allow)
 		first++;
 	e = diag_error(d, CAVE_EGRESS_UNBOUNDED, p->host_rule[first].at,
-		       "with what names may lead to the policy reaches %s public IPv4 addresses and %s public IPv6 /48 networks",
+		       "with what names may lead to the policy reaches %s public IPv4 addresses and %s public IPv6 /48 "
+		       "networks",
 		       arena_strdup(a, addr_count(reach->v4).s), arena_strdup(a, addr_count(reach->v6).s));
-	diag_note(d, e, nowhere, "the operator's rules bound them by %s and %s; a name has up to %d addresses, and a run up to %d",
+	diag_note(d, e, nowhere,
+		  "the operator's rules bound them by %s and %s; a name has up to %d addresses, and a run up to %d",
 		  arena_strdup(a, addr_count(p->bound.v4).s), arena_strdup(a, addr_count(p->bound.v6).s),
 		  CAVE_RESOLVE_PER_NAME, CAVE_RESOLVE_PER_RUN);
 	return false;

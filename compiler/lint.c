@@ -61,6 +61,9 @@ static const struct lint_rule rules[] = {
 	  "Descriptor numbers and byte counts differ from run to run; the line was copied from a trace." },
 	{ 172, SEVERITY_WARNING, "kernel-sockets",
 	  "Sockets of these families reach the kernel's own services, or the links, or the host of the machine." },
+	{ 173, SEVERITY_WARNING, "denied-in-part", "What is denied by one call is done by another that does the same." },
+	{ 174, SEVERITY_WARNING, "no-fallback",
+	  "Programs go on with an older call only if they are told that there is no newer one." },
 	{ 180, SEVERITY_ERROR, "suppression-without-reason",
 	  "A finding that is put aside for no reason is one that is hidden." },
 	{ 181, SEVERITY_WARNING, "idle-suppression", "The line has no such finding any more." },
@@ -153,6 +156,7 @@ static void check(struct lint *l)
 	for (size_t i = 0; !l->compile->policy.bare && i < sizeof checks / sizeof *checks; i++)
 		checks[i](l);
 	lint_syscalls(l);
+	lint_calls(l);
 }
 
 /* Nested profiles stand in the same file, which is number 1 of theirs too; what they include was looked at there. */

@@ -98,6 +98,7 @@ void lint_credentials(struct lint *l);
 void lint_env(struct lint *l);
 void lint_files(struct lint *l);
 void lint_syscalls(struct lint *l);
+void lint_calls(struct lint *l);
 void lint_limits(struct lint *l);
 void lint_comments(struct lint *l);
 

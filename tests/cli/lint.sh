@@ -159,7 +159,17 @@ rule 172 'allow socket; deny socket(family == AF_ALG && type == 1); deny socket(
 rule 172 'default allow
 deny socket(family in { 17, 38 })' 'default allow
 deny socket'
+rule 173 'default allow
+deny fork, vfork' 'default allow
+deny fork, vfork, clone; deny clone3 with errno ENOSYS'
+rule 174 'allow clone' 'allow clone; deny clone3 with errno ENOSYS'
+rule 174 'allow faccessat' 'default errno ENOSYS
+allow faccessat'
 kind=profile
+rule 173 'syscalls { deny open }' 'syscalls { deny open, openat, creat }'
+rule 173 'syscalls { deny kill(sig == SIGKILL) }' 'syscalls { deny @signal }'
+rule 173 'syscalls { deny mprotect(prot & PROT_EXEC) }' 'syscalls { deny mprotect(prot & PROT_EXEC), pkey_mprotect(prot & PROT_EXEC) }'
+rule 174 'syscalls { deny clone3 with errno EPERM }' 'syscalls { deny clone3; deny clone }'
 rule 171 'syscalls { deny read(fd == 3) }' 'syscalls { deny ioctl(request == 3) }'
 rule 171 'syscalls { deny read(count in { 512, 4096 }) }' 'syscalls { deny socket(domain == 38) }'
 rule 190 'limits { time none }' 'limits { time 5min }'
