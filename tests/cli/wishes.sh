@@ -23,8 +23,8 @@ expect 'container: what is powerful in it, and no more' \
 	"$("$cavec" lint --format gcc "$work/container.cave" | grep -c 'CAVE170')" = 3
 
 # --- the same, and a nested sandbox starts in it: the difference is what was added
-sed '/^filter/s/container-default/nested/; s/^	deny clone3.*/&\
-	allow clone, unshare, mount, umount2, pivot_root/; s/^	allow socket(.*/	allow socket/; /^expect/,$d' \
+sed '/^filter/s/container-default/nested/; s/^[[:space:]]*deny clone3.*/&\
+	allow clone, unshare, mount, umount2, pivot_root/; s/^[[:space:]]*allow socket(.*/	allow socket/; /^expect/,$d' \
 	"$work/container.cave" >"$work/nested.cave"
 found nested '170 172 '
 for call in unshare mount umount2 pivot_root ptrace; do
