@@ -55,9 +55,9 @@ bool host_matches(const struct host_pattern *p, const char *name);
 bool hosts_resolve(struct diags *d, struct arena *a, const struct policy *p, struct host_set *out);
 
 /*
- * Adds to *reach what granted names may lead to at one time, by the bounds of the runtime: so many addresses of a name, and
- * so many of a run.  They lift no reach above the built-in bounds, which are for what is granted by address.  Returns
- * false after an error was recorded: it is more than the policy's bound.
+ * Adds to *reach what granted names may lead to at one time, by the bounds of the runtime: so many addresses of a name,
+ * and so many of a run.  They lift no reach above the built-in bounds, which are for what is granted by address.
+ * Returns false after an error was recorded: it is more than the policy's bound.
  */
 bool hosts_measure(struct diags *d, struct arena *a, const struct policy *p, const struct host_set *set,
 		   struct net_reach *reach);

@@ -168,7 +168,8 @@ allow faccessat'
 kind=profile
 rule 173 'syscalls { deny open }' 'syscalls { deny open, openat, creat }'
 rule 173 'syscalls { deny kill(sig == SIGKILL) }' 'syscalls { deny @signal }'
-rule 173 'syscalls { deny mprotect(prot & PROT_EXEC) }' 'syscalls { deny mprotect(prot & PROT_EXEC), pkey_mprotect(prot & PROT_EXEC) }'
+rule 173 'syscalls { deny mprotect(prot & PROT_EXEC) }' \
+	'syscalls { deny mprotect(prot & PROT_EXEC), pkey_mprotect(prot & PROT_EXEC) }'
 rule 174 'syscalls { deny clone3 with errno EPERM }' 'syscalls { deny clone3; deny clone }'
 rule 171 'syscalls { deny read(fd == 3) }' 'syscalls { deny ioctl(request == 3) }'
 rule 171 'syscalls { deny read(count in { 512, 4096 }) }' 'syscalls { deny socket(domain == 38) }'
