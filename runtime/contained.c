@@ -33,16 +33,42 @@ static bool fails(struct child *c, const char *step, int error)
 	return false;
 }
 
+/* It shares descriptors with the tool's start, in which 0 to 2 become the tool's: none of its own may be among them. */
+static int above_standard(int fd)
+{
+	int moved;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(fd);
+	return moved;
+}
+
+static bool make_pair(int ends[2])
+{
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return false;
+	for (int i = 0; i < 2; i++)
+		ends[i] = above_standard(ends[i]);
+	if (ends[0] >= 0 && ends[1] >= 0)
+		return true;
+	for (int i = 0; i < 2; i++)
+		if (ends[i] >= 0)
+			close(ends[i]);
+	return false;
+}
+
 /* Everything that it shares with us, and the ends of the socket. */
 static bool make(struct child *c, int cgroup, struct init **out, int ends[2])
 {
-	long starter = syscall(SYS_pidfd_open, getpid(), 0);
+	long starter = above_standard((int)syscall(SYS_pidfd_open, getpid(), 0));
 	struct init *i;
 
 	if (starter < 0)
 		return fails(c, "pidfd_open", errno);
 	i = mmap(NULL, sizeof *i, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (i == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+	if (i == MAP_FAILED || !make_pair(ends)) {
 		fails(c, "memory or a socket for the namespace's first process", errno);
 		if (i != MAP_FAILED)
 			munmap(i, sizeof *i);

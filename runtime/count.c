@@ -354,13 +354,15 @@ static void answer(struct count *c, struct count_request q)
 		settle(c, q.thread);
 }
 
-void count_answer(struct count *c)
+bool count_answer(struct count *c)
 {
-	take_announcements(c);
-	while (c->nqueue) {
-		struct count_request q = c->queue[0];
+	struct count_request q;
 
+	take_announcements(c);
+	if (c->nqueue) {
+		q = c->queue[0];
 		memmove(c->queue, c->queue + 1, --c->nqueue * sizeof *c->queue);
 		answer(c, q);
 	}
+	return c->nqueue;
 }

@@ -42,7 +42,10 @@ struct count {
 /* Opens a /proc of this process's namespace, seen by nobody else.  Returns -errno. */
 long count_open_proc(void);
 
-/* Answers what the filter announces.  Raw system calls only. */
-void count_answer(struct count *c);
+/*
+ * Answers one call that the filter announces, and returns whether more are waiting: who has calls made as fast as they
+ * are answered must not keep the caller from what else it waits for.  Raw system calls only.
+ */
+bool count_answer(struct count *c);
 
 #endif

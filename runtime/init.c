@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "runtime/raw.h"
 
@@ -43,18 +44,30 @@ static void spare(struct child *c, long fd)
 	c->nspared++;
 }
 
+/* The tool's start puts its own descriptors into 0 to 2 of the table that it shares with us. */
+static long above_standard(long fd)
+{
+	long moved;
+
+	if (fd < 0 || fd > 2)
+		return fd;
+	moved = SYS3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+	SYS2(SYS_close, fd, 0);
+	return moved;
+}
+
 /* What is needed for watching: before there is a tool, so that nothing of it can fail afterwards. */
 static long prepare(struct init *i)
 {
 	uint64_t all = ~0ull;
-	long fd = SYS4(SYS_signalfd4, -1, &all, 8, SFD_CLOEXEC | SFD_NONBLOCK);
+	long fd = above_standard(SYS4(SYS_signalfd4, -1, &all, 8, SFD_CLOEXEC | SFD_NONBLOCK));
 
 	SYS2(SYS_close, i->other, 0);
 	if (fd < 0)
 		return fd;
 	i->signals = (int)fd;
 	i->child->step = "a /proc to count processes in";
-	fd = count_open_proc();
+	fd = above_standard(count_open_proc());
 	if (fd < 0)
 		return fd;
 	i->count.proc = (int)fd;
@@ -165,20 +178,23 @@ static void take_signals(struct init *i)
 
 static void watch(struct init *i)
 {
+	const struct timespec now = { 0, 0 };
+	bool more = false;
+
 	for (;;) {
 		/* One below 0 is passed over: a filter that no process has any more. */
 		struct pollfd p[] = { { i->socket, POLLIN, 0 }, { i->starter, POLLIN, 0 },
 				      { i->signals, POLLIN, 0 }, { i->count.listener, POLLIN, 0 } };
 
-		if (SYS5(SYS_ppoll, p, 4, NULL, NULL, 8) < 0)
+		if (SYS5(SYS_ppoll, p, 4, more ? &now : NULL, NULL, 8) < 0)
 			continue;
 		/* Nobody waits for us any more. */
 		if (p[0].revents || p[1].revents)
 			leave();
 		if (p[2].revents)
 			take_signals(i);
-		if (p[3].revents)
-			count_answer(&i->count);
+		if (more || p[3].revents)
+			more = count_answer(&i->count);
 	}
 }
 

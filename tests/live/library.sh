@@ -22,6 +22,9 @@ END
 compile deny "$work/deny.bpf" <<END
 profile deny { files { read "$work/w"; deny "$work/w/secret", optional "$work/w/later" } }
 END
+compile family "$work/family.bpf" <<'END'
+profile family { childProcess { max-processes 1; execute "/bin/true" } }
+END
 cp "$build/tests/tools/hosttest" "$probe" "$work"
 mkdir "$work/w"
 chmod 777 "$work/w" "$work"

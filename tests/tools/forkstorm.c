@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forkstorm THREADS MILLISECONDS: that many threads make processes, by fork() and vfork(), as fast as they can.  Prints
- * how many there were at once at the most, and whether any was made and any was refused.  A process counts itself, from
- * its first to its last step.
+ * forkstorm THREADS MILLISECONDS [restless]: that many threads make processes, by fork() and vfork(), as fast as they
+ * can.  Prints how many there were at once at the most, and whether any was made and any was refused.  A process counts
+ * itself, from its first to its last step.
+ *
+ * With `restless` one thread makes a process that ends at once, and never rests again, so that it stays uncertain what
+ * became of that call; the others ask for processes all the while.  Prints "here" before that.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,17 +74,56 @@ static void *storm(void *of)
 	return NULL;
 }
 
+/* The C library's fork() lets one thread at a time. */
+static void *ask(void *of)
+{
+	const struct thread *t = of;
+
+	while (!atomic_load(&t->shared->stop))
+		if (syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) == 0)
+			syscall(SYS_exit_group, 0);
+	return NULL;
+}
+
+static void *never_rest(void *of)
+{
+	const struct thread *t = of;
+
+	if (syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) == 0)
+		syscall(SYS_exit_group, 0);
+	atomic_store(&t->shared->made, 1);
+	while (atomic_load(&t->shared->made))
+		;
+	return NULL;
+}
+
+static int begin_restless(struct shared *s)
+{
+	static struct thread restless;
+
+	restless.shared = s;
+	signal(SIGCHLD, SIG_IGN);
+	if (pthread_create(&restless.thread, NULL, never_rest, &restless))
+		return 2;
+	while (!atomic_load(&s->made))
+		usleep(1000);
+	usleep(100000);
+	return write(STDOUT_FILENO, "here\n", 5) != 5;
+}
+
 int main(int argc, char **argv)
 {
 	struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int n = argc == 3 ? atoi(argv[1]) : 0;
+	int n = argc == 3 || argc == 4 ? atoi(argv[1]) : 0;
 	struct thread thread[THREADS_MAX];
 
 	if (s == MAP_FAILED || n < 1 || n > THREADS_MAX)
 		return 2;
+	if (argc == 4 && begin_restless(s))
+		return 2;
 	for (int i = 0; i < n; i++) {
 		thread[i] = (struct thread){ .shared = s, .seed = (unsigned)i };
-		if (pthread_create(&thread[i].thread, NULL, storm, &thread[i]))
+		if (pthread_create(&thread[i].thread, NULL, argc == 4 ? ask : storm, &thread[i]))
 			return 2;
 	}
 	usleep((useconds_t)atoi(argv[2]) * 1000);

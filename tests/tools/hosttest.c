@@ -2,7 +2,7 @@
 /*
  * hosttest FOLDER PROBE: a host that uses the library as hosts do, and worse.  FOLDER holds plain.bpf (no grants),
  * write.bpf (writes the workspace), relative.bpf (reads a relative path), pass.bpf (passes WORD), output.bpf (limits
- * its output) and a folder w.
+ * its output), family.bpf (may have a child) and a folder w.
  * Prints results as tests/run counts them.
  */
 #include <cave.h>
@@ -536,6 +536,75 @@ static void test_many(void)
 
 /* --- what becomes of the host --------------------------------------------------------------------- */
 
+/* A start in a host that has these of 0 to 2 closed, so that the library's own descriptors get their numbers. */
+static bool starts_without(unsigned closed, const char *of, unsigned flags, int out)
+{
+	struct cave_options o = options();
+	struct cave_prepared *prepared = NULL;
+	struct cave_policy *p = NULL;
+	struct cave_spawn s = spawning(WORDS("wait", "60000"));
+	struct cave_tool *tool;
+	size_t size;
+	char *data = file(of, &size);
+
+	for (int fd = 0; fd < 3; fd++)
+		if (closed >> fd & 1)
+			close(fd);
+	o.flags = flags;
+	s.standard[1] = out;
+	return !cave_policy_open_memory(data, size, &p, &error) && !cave_prepare(p, &o, &prepared, &error) &&
+	       !cave_spawn(prepared, &s, &tool, &error);
+}
+
+/* True if there is one, and its end ends the tool, whose output then does. */
+static bool ends_without(unsigned closed, const char *of, unsigned flags)
+{
+	char text[32] = "";
+	size_t n = 0;
+	ssize_t got = 1;
+	int pipes[2];
+	pid_t host;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return false;
+	host = fork();
+	if (!host) {
+		if (starts_without(closed, of, flags, pipes[1])) {
+			close(pipes[1]);
+			pause();
+		}
+		_exit(1);
+	}
+	close(pipes[1]);
+	while (got > 0 && n < sizeof text - 1) {
+		struct pollfd end = { .fd = pipes[0], .events = POLLIN };
+
+		got = poll(&end, 1, 20000) > 0 ? read(pipes[0], text + n, sizeof text - 1 - n) : -1;
+		n += got > 0 ? (size_t)got : 0;
+		kill(host, SIGKILL);
+	}
+	close(pipes[0]);
+	kill(host, SIGKILL);
+	waitpid(host, NULL, 0);
+	return got == 0 && !strncmp(text, "here", 4);
+}
+
+static void test_closed(void)
+{
+	static const char *const policies[] = { "plain.bpf", "family.bpf" };
+
+	for (unsigned closed = 0; closed < 8; closed++)
+		for (unsigned i = 0; i < 4; i++) {
+			const char *of = policies[i / 2];
+			char name[128];
+
+			snprintf(name, sizeof name, "a host without descriptors%s%s%s%s: %s, %s",
+				 closed & 1 ? " 0" : "", closed & 2 ? " 1" : "", closed & 4 ? " 2" : "", closed ? "" : " closed",
+				 of, i % 2 ? "for one start" : "for many");
+			check(ends_without(closed, of, i % 2 ? CAVE_PREPARE_ONCE : 0), name);
+		}
+}
+
 /* A host in a process of its own, which ends as `how` says; true if its pipe, which the tool holds, ends too. */
 static bool ends_with_host(void (*how)(void))
 {
@@ -781,6 +850,7 @@ int main(int argc, char **argv)
 	test_thread_that_ends();
 	test_many();
 	test_host_ends();
+	test_closed();
 	test_host_state();
 	if (!geteuid())
 		test_user();
