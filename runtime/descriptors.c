@@ -26,11 +26,26 @@ static const char null_path[] = "/dev/null";
 #ifndef F_GET_SEALS
 #define F_GET_SEALS 1034
 #endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC 0x20 /* linux/fcntl.h, 6.3 */
+#endif
 
 /* A memfd that may be executed: it has seals, no name in any folder, and an x bit. */
 static bool is_executable_memory(int fd, const struct stat *st)
 {
 	return !st->st_nlink && st->st_mode & 0111 && fcntl(fd, F_GET_SEALS) >= 0;
+}
+
+/* One that may be made so by whoever has it open. */
+static bool can_become_executable(int fd)
+{
+	struct stat st;
+	int seals;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink)
+		return false;
+	seals = fcntl(fd, F_GET_SEALS);
+	return seals >= 0 && !(seals & F_SEAL_EXEC);
 }
 
 static bool is_connected_stream(int fd)
@@ -215,5 +230,16 @@ bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, int
 	for (size_t i = 0; i < nkeep; i++)
 		if (!check_one(keep[i], keep[i], out, r))
 			return false;
+	return true;
+}
+
+bool descriptors_refuse_executable(const int *fd, size_t n, struct refusal *r)
+{
+	for (size_t i = 0; i < n; i++)
+		if (can_become_executable(fd[i]))
+			return refuse(r, CAVE_FAILED,
+				      "descriptor %d is memory that the tool could make executable, and the policy lets "
+				      "only listed programs be executed: make it with MFD_NOEXEC_SEAL, or use a pipe",
+				      fd[i]);
 	return true;
 }

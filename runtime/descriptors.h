@@ -39,6 +39,12 @@ struct descriptors {
 bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, int null, struct descriptors *out,
 		       struct refusal *r);
 
+/*
+ * Where a tool may execute files: none of these is memory that it could give an x bit.  Landlock does not judge what is
+ * executed from memory (is_nouser_or_private(), security/landlock/fs.c).
+ */
+bool descriptors_refuse_executable(const int *fd, size_t n, struct refusal *r);
+
 /* Opens /dev/null, and sees that it is that. */
 bool descriptors_open_null(int *out, struct refusal *r);
 

@@ -60,6 +60,7 @@ struct ll_path_beneath_attr {
 #define K_MOUNT_ATTR_NOSUID 0x2u
 #define K_MOUNT_ATTR_NODEV 0x4u
 #define K_MOUNT_ATTR_NOEXEC 0x8u
+#define K_RESOLVE_NO_XDEV 0x1u
 #define K_RESOLVE_NO_MAGICLINKS 0x2u
 #define K_RESOLVE_NO_SYMLINKS 0x4u
 #define K_RESOLVE_BENEATH 0x8u
@@ -139,5 +140,14 @@ struct k_pidfd_info {
 #define K_FS_BINFMT 0x42494e4d
 #define K_FS_NS 0x6e736673
 #define K_FS_PID 0x50494446
+#define K_FS_MQUEUE 0x19800202
+#define K_FS_SECRETMEM 0x5345434d
+#define K_FS_FUSECTL 0x65735543
+#define K_FS_RPC 0x67596969
+#define K_FS_APPARMOR 0x5a3c69f0
+#define K_FS_SMACK 0x43415d53
+#define K_FS_PSTORE 0x6165676c
+#define K_FS_RESCTRL 0x7655821
+#define K_FS_NFSD 0x6e667364
 
 #endif

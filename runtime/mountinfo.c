@@ -135,7 +135,8 @@ bool mount_is_kernel(const char *type)
 	static const char *const types[] = { "proc", "sysfs", "cgroup", "cgroup2", "bpf", "debugfs",
 					     "tracefs", "securityfs", "configfs", "efivarfs",
 					     "selinuxfs", "nsfs", "pidfs", "binfmt_misc",
-					     "fusectl", "resctrl", "pstore" };
+					     "fusectl", "resctrl", "pstore", "mqueue", "rpc_pipefs",
+					     "smackfs", "nfsd" };
 
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
 		if (!strcmp(type, types[i]))
@@ -164,6 +165,15 @@ bool is_kernel_file(int fd)
 	case K_FS_BINFMT:
 	case K_FS_NS:
 	case K_FS_PID:
+	case K_FS_MQUEUE:
+	case K_FS_SECRETMEM:
+	case K_FS_FUSECTL:
+	case K_FS_RPC:
+	case K_FS_APPARMOR:
+	case K_FS_SMACK:
+	case K_FS_PSTORE:
+	case K_FS_RESCTRL:
+	case K_FS_NFSD:
 		return true;
 	default:
 		return false;

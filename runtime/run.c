@@ -101,6 +101,9 @@ static bool find_descriptors(struct memory *m, struct run *run, const struct cav
 	if (!files_check_handed(m, &run->plan->files, standard, 3, r) ||
 	    !files_check_handed(m, &run->plan->files, keep, internal ? 0 : s->nkeep, r))
 		return false;
+	if (run->plan->artefact->children && (!descriptors_refuse_executable(standard, 3, r) ||
+					     !descriptors_refuse_executable(keep, internal ? 0 : s->nkeep, r)))
+		return false;
 	run->descriptors.nkeep = s->nkeep;
 	for (int i = 0; i < 3; i++)
 		run->outer[i] = standard[i];

@@ -15,6 +15,15 @@ printf '#!/bin/sh\necho script "$@"\n' >"$bin/script"
 printf '#!%s/other\n' "$bin" >"$bin/astray"
 cp /bin/true "$bin/other"
 chmod 755 "$bin"/*
+cat >"$work/hand.py" <<'END'
+import os, subprocess, sys
+try: fd = os.memfd_create("x", {"unsealed": 0, "sealed": 8}[sys.argv[1]])
+except OSError: sys.exit(77)
+os.write(fd, open("/bin/echo", "rb").read())
+os.fchmod(fd, 0o600)
+os.dup2(fd, 9, inheritable=True)
+sys.exit(subprocess.call(sys.argv[2:], close_fds=False))
+END
 few='"/bin/sh", "/usr/bin/dash", "/usr/bin/cat", "/usr/bin/sleep", "/usr/bin/setsid", "/usr/bin/sort", "/usr/bin/id"'
 
 # family NAME N EXECUTE [MORE]
@@ -129,6 +138,24 @@ other" few sh -c '[ -e /proc/1 ] || echo no; [ -d /proc/$$ ] && echo own; sh -c 
 	expect "$kind: /proc holds the tool only" "$(wc -l <"$work/out")" = 1
 	run under few sh -c 'kill -9 -1; sleep 0.1; exit 4'
 	expect "$kind: signals to everybody stay inside" "$status" = 4
+
+	# Nor what the caller hands over, which the tool makes executable: Landlock does not judge files in memory.
+	for how in unsealed sealed; do
+		run as "$python" "$work/hand.py" $how "$bin/caverun" --keep-fd 9 --workspace "$work/w" "$work/python.bpf" -- \
+			"$python" -c 'import os
+try: os.fchmod(9, 0o755)
+except OSError: pass
+try: os.execv("/proc/self/fd/9", ["echo", "executed"])
+except OSError: print("refused")'
+		case $how$status in
+		sealed77) skip "$kind: memory with a seal" "this kernel has no MFD_NOEXEC_SEAL" ;;
+		unsealed*) expect "$kind: memory without a seal is not handed over" \
+			"$status $(grep -c 'could make executable' "$work/err")" = '125 1' ;;
+		sealed*) expect "$kind: with one it is, and not executed" "$status $(cat "$work/out")" = '0 refused' ;;
+		esac
+	done
+	expect_output "$kind: outside the first is executed" executed as "$python" "$work/hand.py" unsealed \
+		"$python" -c 'import os; os.fchmod(9, 0o755); os.execv("/proc/self/fd/9", ["echo", "executed"])'
 
 	# --- how many
 	for n in 1 3; do

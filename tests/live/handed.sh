@@ -67,6 +67,32 @@ script -qec "$caverun $work/handed.bpf -- $python -c 'import sys; print(sys.stdi
 	/dev/null </dev/null >"$work/out" 2>&1
 expect "and it still is a terminal" "$(tr -d '\r' <"$work/out")" = "True True"
 
+# What is a regular file by its mode alone.
+cat >"$work/kernel.py" <<'END'
+import ctypes, os, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+if sys.argv[1] == "queue":
+    name = b"/cave-handed-%d" % os.getpid()
+    fd = ctypes.CDLL("librt.so.1", use_errno=True).mq_open(name, os.O_CREAT | os.O_RDWR, 0o600, None)
+    ctypes.CDLL("librt.so.1").mq_unlink(name)
+elif sys.argv[1] == "secret":
+    fd = libc.syscall(447, 0)
+else:
+    fd = os.open(sys.argv[1], os.O_RDONLY)
+if fd < 0: sys.exit(77)
+sys.exit(subprocess.call(sys.argv[2:], stdin=fd))
+END
+for what in queue secret; do
+	run "$python" "$work/kernel.py" $what "$caverun" "$work/handed.bpf" -- /bin/true
+	if [ "$status" = 77 ]; then
+		skip "a $what of the kernel's" "this kernel has none"
+		continue
+	fi
+	expect "a $what of the kernel's is not handed over" \
+		"$status $(grep -c 'a file of the kernel' "$work/err")" = '125 1'
+done
+expect_status "a file is" 0 "$python" "$work/kernel.py" "$work/in" "$caverun" "$work/handed.bpf" -- /bin/true
+
 # The controlling side of a terminal types into the other.
 cat >"$work/master.py" <<'END'
 import os, pty, subprocess, sys
