@@ -11,11 +11,14 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "runtime/kernel.h"
 
 static const char prefix[] = "cave-";
 
-enum { NAME_DIGITS = 16, MAKE_TRIES = 8, SWEEP_ENTRIES = 4096, SWEEP_FOLDERS = 16 };
+enum { NAME_DIGITS = 16, MAKE_TRIES = 8, SWEEP_ENTRIES = 4096, SWEEP_FOLDERS = 16, SWEEP_REMOVALS = 4096 };
 
 char *path_of(struct memory *m, int fd)
 {
@@ -49,49 +52,89 @@ bool workspace_open(struct memory *m, const char *what, const char *dir, struct 
 /* --- removing one --------------------------------------------------------------------------------- */
 
 /*
- * Makes a folder writable to us.  Never through a link, and nothing but a folder: where another user owns the
- * workspace, a name may have come to stand for anything since it was looked at.
+ * Who removes may be root, and who owns the folder somebody else, for whom nothing may be done that they could not do
+ * themselves: what is emptied belongs to the folder's owner, and no mount that lies in it is entered.
  */
-static void open_up(int at, const char *name)
+struct removal {
+	int top;
+	uid_t owner;
+	unsigned moved;
+	size_t *left; /* entries that may still be looked at */
+};
+
+static bool is_owned(const struct removal *r, int fd)
 {
-	int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_uid == r->owner;
+}
+
+/* A folder of the owner's on the same mount; never through a link.  -1 if it is anything else. */
+static int open_own(const struct removal *r, int at, const char *name, int flags)
+{
+	struct k_open_how how = { .flags = (uint64_t)(flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+				  .resolve = K_RESOLVE_NO_XDEV | K_RESOLVE_NO_SYMLINKS };
+	int fd = (int)syscall(SYS_openat2, at, name, &how, sizeof how);
+
+	if (fd < 0 || is_owned(r, fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/*
+ * Makes a folder writable to us; false if it is none of the owner's.  Where another user owns the workspace, a name may
+ * have come to stand for anything since it was looked at.
+ */
+static bool open_up(const struct removal *r, int at, const char *name)
+{
+	int fd = open_own(r, at, name, O_PATH);
 	char link[32];
 
 	if (fd < 0)
-		return;
+		return false;
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	chmod(link, 0700);
 	close(fd);
+	return true;
+}
+
+/* The next entry; NULL at the end, or when enough has been looked at. */
+static const char *next_entry(struct removal *r, DIR *list)
+{
+	struct dirent *e;
+
+	do
+		e = list && *r->left ? readdir(list) : NULL;
+	while (e && (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")));
+	*r->left -= e != NULL;
+	return e ? e->d_name : NULL;
 }
 
 /*
  * Empties one folder: files are unlinked, and folders that are not empty are moved up into `top`, so that a
  * tree of any depth needs two descriptors and no recursion.  Returns how many entries it got rid of.
  */
-static size_t empty_one(int top, int dir, unsigned *moved)
+static size_t empty_one(struct removal *r, int dir)
 {
 	DIR *list = fdopendir(dir);
-	struct dirent *e;
+	const char *name;
 	size_t done = 0;
 
-	while (list && (e = readdir(list))) {
-		char name[32];
+	while ((name = next_entry(r, list))) {
+		char up[32];
 
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (!unlinkat(dirfd(list), e->d_name, 0) ||
-		    !unlinkat(dirfd(list), e->d_name, AT_REMOVEDIR)) {
+		if (!unlinkat(dirfd(list), name, 0) || !unlinkat(dirfd(list), name, AT_REMOVEDIR)) {
 			done++;
 			continue;
 		}
-		if (errno != ENOTEMPTY && errno != EEXIST)
-			continue;
 		/* Moving a folder changes its "..", for which it must be writable itself. */
-		open_up(dirfd(list), e->d_name);
+		if ((errno != ENOTEMPTY && errno != EEXIST) || !open_up(r, dirfd(list), name))
+			continue;
 		do
-			snprintf(name, sizeof name, "cave-%u", (*moved)++);
-		while (!faccessat(top, name, F_OK, AT_SYMLINK_NOFOLLOW));
-		done += !renameat(dirfd(list), e->d_name, top, name);
+			snprintf(up, sizeof up, "cave-%u", r->moved++);
+		while (!faccessat(r->top, up, F_OK, AT_SYMLINK_NOFOLLOW));
+		done += !renameat(dirfd(list), name, r->top, up);
 	}
 	if (list)
 		closedir(list);
@@ -100,42 +143,37 @@ static size_t empty_one(int top, int dir, unsigned *moved)
 	return done;
 }
 
-/* A folder that the tool made unreadable is opened all the same; a link is never followed. */
-static int open_below(int top, const char *name)
+/* A folder that the tool made unreadable is opened all the same. */
+static int open_below(const struct removal *r, const char *name)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(top, name, flags);
+	int fd = open_own(r, r->top, name, O_RDONLY);
 
-	if (fd < 0) {
-		open_up(top, name);
-		fd = openat(top, name, flags);
-	}
+	if (fd < 0 && open_up(r, r->top, name))
+		fd = open_own(r, r->top, name, O_RDONLY);
 	if (fd >= 0)
 		fchmod(fd, 0700);
 	return fd;
 }
 
 /* One pass over the folders in `top`; returns how much was done. */
-static size_t empty_pass(int top, unsigned *moved)
+static size_t empty_pass(struct removal *r)
 {
-	int copy = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int copy = openat(r->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *e;
+	const char *name;
 	size_t done = 0;
 
-	while (list && (e = readdir(list))) {
+	while ((name = next_entry(r, list))) {
 		int fd;
 
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (!unlinkat(top, e->d_name, 0)) {
+		if (!unlinkat(r->top, name, 0)) {
 			done++;
 			continue;
 		}
-		fd = open_below(top, e->d_name);
+		fd = open_below(r, name);
 		if (fd >= 0)
-			done += empty_one(top, fd, moved);
-		done += !unlinkat(top, e->d_name, AT_REMOVEDIR);
+			done += empty_one(r, fd);
+		done += !unlinkat(r->top, name, AT_REMOVEDIR);
 	}
 	if (list)
 		closedir(list);
@@ -145,25 +183,28 @@ static size_t empty_pass(int top, unsigned *moved)
 }
 
 /* The errno of what cannot be removed; 0 if nothing is left. */
-static int remove_all(int parent, const struct workspace *w)
+static int remove_all(int parent, const struct workspace *w, size_t *left)
 {
-	unsigned moved = 0;
+	struct removal r = { .top = w->fd, .left = left };
+	struct stat st;
 	int error;
 
+	if (w->fd >= 0 && !fstat(w->fd, &st))
+		r.owner = st.st_uid;
 	if (w->fd >= 0)
 		fchmod(w->fd, 0700);
-	while ((error = unlinkat(parent, w->name, AT_REMOVEDIR) ? errno : 0) && w->fd >= 0 &&
-	       empty_pass(w->fd, &moved))
+	while ((error = unlinkat(parent, w->name, AT_REMOVEDIR) ? errno : 0) && w->fd >= 0 && empty_pass(&r))
 		;
 	return error == ENOENT ? 0 : error;
 }
 
 bool workspace_close(struct workspace *w, struct refusal *r)
 {
+	size_t all = SIZE_MAX;
 	int error = 0;
 
 	if (w->parent >= 0 && w->name) {
-		error = remove_all(w->parent, w);
+		error = remove_all(w->parent, w, &all);
 		if (error && r)
 			refuse_errno(r, CAVE_FAILED, error, "the folder %s is left behind",
 				     w->path ? w->path : w->name);
@@ -184,7 +225,7 @@ static bool is_fresh_name(const char *name)
 	return !strncmp(name, prefix, n) && strspn(name + n, "0123456789abcdef") == NAME_DIGITS && !name[n + NAME_DIGITS];
 }
 
-/* One of ours, or of a user that we gave it to, in the mode that it was made with, and held by nobody. */
+/* Ours, or of a user that we may have given it to, in the mode that it was made with, and nobody holds it. */
 static bool is_left(int fd)
 {
 	uid_t self = geteuid();
@@ -194,7 +235,7 @@ static bool is_left(int fd)
 	       !flock(fd, LOCK_EX | LOCK_NB);
 }
 
-static void sweep_one(int parent, const char *name)
+static void sweep_one(int parent, const char *name, size_t *left)
 {
 	struct workspace w = { .parent = -1, .name = name };
 
@@ -202,18 +243,19 @@ static void sweep_one(int parent, const char *name)
 	if (w.fd < 0)
 		return;
 	if (is_left(w.fd))
-		remove_all(parent, &w);
+		remove_all(parent, &w, left);
 	close(w.fd);
 }
 
 /*
- * Among what is first in the folder: a start must not take longer because others have filled /tmp, or because many
- * tools run.
+ * Among what is first in the folder, and no more than is removed soon, the rest being for later starts: a start must
+ * not take longer because others have filled /tmp, or folders in it, or because many tools run.
  */
 static void sweep(int parent)
 {
 	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = copy < 0 ? NULL : fdopendir(copy);
+	size_t left = SWEEP_REMOVALS;
 	struct dirent *e;
 
 	for (unsigned seen = 0, looked = 0; list && seen < SWEEP_ENTRIES && looked < SWEEP_FOLDERS; seen++) {
@@ -222,7 +264,7 @@ static void sweep(int parent)
 			break;
 		if (!is_fresh_name(e->d_name))
 			continue;
-		sweep_one(parent, e->d_name);
+		sweep_one(parent, e->d_name, &left);
 		looked++;
 	}
 	if (list)
