@@ -205,7 +205,7 @@ $(B)/cave-load: $(LOAD_OBJ)
 	$(Q)$(O_CC) $(CFLAGS) $(STATIC) -pthread -o $@ $^
 
 # What was refused, and why: beside caverun where that is asked for.
-REFUSED_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/refused/*.c)) $(B)/runtime/json.o \
+REFUSED_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard runtime/refused/*.c)) $(B)/runtime/json.o $(B)/runtime/printable.o \
 	$(patsubst %.c,$(B)/%.o,$(wildcard bpf/artefact*.c)) $(patsubst %,$(B)/bpf/%.o,hosts sha256 limits)
 $(B)/cave-report: $(REFUSED_OBJ)
 	@echo "  LD    $@"
@@ -244,6 +244,7 @@ TESTABLE := $(filter-out $(B)/compiler/main.o,$(TEST_OBJ))
 $(B)/tests/unit/libseccomp_test: TEST_LIB := -lseccomp
 $(B)/tests/unit/maps_test $(B)/tests/unit/egress_kernel_test: TEST_LIB := -lbpf -lelf -lz
 $(B)/tests/unit/json_test: $(B)/runtime/json.o
+$(B)/tests/unit/printable_test: $(B)/runtime/printable.o
 $(B)/tests/unit/rights_test: $(B)/runtime/rights.o
 $(B)/tests/unit/names_test: $(B)/runtime/names_judge.o $(B)/runtime/names_hosts.o
 $(B)/tests/unit/kept_test: $(B)/runtime/kept_record.o $(B)/runtime/attached.o

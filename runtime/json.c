@@ -60,6 +60,12 @@ static size_t sequence(const unsigned char *s)
 	return n;
 }
 
+/* U+0080 to U+009F, which some terminals obey. */
+static bool is_c1(const unsigned char *s)
+{
+	return s[0] == 0xc2 && s[1] < 0xa0;
+}
+
 static void quote(struct json *j, const char *value)
 {
 	const unsigned char *s = (const unsigned char *)value;
@@ -71,8 +77,8 @@ static void quote(struct json *j, const char *value)
 
 		if (!n) {
 			add(j, "\\ufffd", 6);
-		} else if (*s < ' ' || *s == '"' || *s == '\\' || *s == 0x7f) {
-			snprintf(escape, sizeof escape, "\\u%04x", *s);
+		} else if (*s < ' ' || *s == '"' || *s == '\\' || *s == 0x7f || is_c1(s)) {
+			snprintf(escape, sizeof escape, "\\u%04x", is_c1(s) ? s[1] : *s);
 			add(j, escape, 6);
 		} else {
 			add(j, (const char *)s, n);

@@ -6,11 +6,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Nothing can be done where standard error does not take the message. */
-static void print(const char *line, int n, size_t max)
+#include "runtime/printable.h"
+
+/* Nothing can be done where standard error does not take the message.  Names in it may be anybody's. */
+static void print(char *line, int n, size_t max)
 {
 	size_t size = (size_t)n < max ? (size_t)n : max - 1;
 
+	line[size] = 0;
+	if (size && line[size - 1] == '\n')
+		line[--size] = 0;
+	printable(line);
+	line[size++] = '\n';
 	if (write(STDERR_FILENO, line, size) < 0)
 		return;
 }

@@ -23,6 +23,7 @@
 #include "runtime/arch.h"
 #include "runtime/kernel.h"
 #include "runtime/lines.h"
+#include "runtime/printable.h"
 #include "syscalls_names.h"
 
 enum { SENTENCE_MAX = 2 * PATH_MAX + 512 /* a path may stand in it twice */ };
@@ -82,17 +83,9 @@ static bool is_new(struct trace *t, const char *sentence)
 	return false;
 }
 
-/* What the tool put into a name is not for a terminal. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
-
 static void say(struct trace *t, char *sentence)
 {
-	make_printable(sentence);
+	printable(sentence); /* the tool has chosen the names in it */
 	if (is_new(t, sentence))
 		t->sink->refused(t->sink->context, sentence);
 }

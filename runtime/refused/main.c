@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/printable.h"
 #include "runtime/refused/refused.h"
 #include "runtime/refused/protocol.h"
 
@@ -202,6 +203,7 @@ static void report_lookups(const struct told *t)
 			continue;
 		}
 		say_lookup(&t->lookup[i], text);
+		printable(text);
 		fprintf(stderr, "caverun: %s\n", text);
 	}
 	if (more)
@@ -219,6 +221,7 @@ static void report(const struct run *r)
 			probes += r->seen[i].count;
 		} else if (shown++ < LINES_MAX) {
 			say_text(&r->rules, &r->seen[i], text);
+			printable(text);
 			fprintf(stderr, "caverun: %s\n", text);
 		}
 	}
