@@ -270,22 +270,41 @@ static bool open_failed(struct preparation *p, const struct grant *g, int error)
  * Most paths of /proc are reached without a link, and then they are nobody's own: trying so first saves asking
  * where they lead.
  */
-static int open_grant(struct grant *g, int base, struct k_open_how *how)
+static int open_grant(struct preparation *p, struct grant *g, int base, struct k_open_how *how)
 {
 	const char *path = folders_below(g->path, g->flags);
+	bool in_proc = base < 0 && path_within(path, "/proc");
+	int at = base >= 0 ? base : AT_FDCWD;
 	long fd;
 
 	path = *path ? path : ".";
-	g->direct = false;
-	if (base < 0 && path_within(path, "/proc")) {
+	g->direct = g->linked = false;
+	if (in_proc || links_matter(p, g)) {
 		how->resolve |= K_RESOLVE_NO_SYMLINKS;
-		fd = syscall(SYS_openat2, AT_FDCWD, path, how, sizeof *how);
-		g->direct = fd >= 0;
+		fd = syscall(SYS_openat2, at, path, how, sizeof *how);
+		g->direct = in_proc && fd >= 0;
 		if (fd >= 0 || errno != ELOOP)
 			return (int)fd;
 		how->resolve &= ~(uint64_t)K_RESOLVE_NO_SYMLINKS;
+		g->linked = links_matter(p, g);
 	}
-	return (int)syscall(SYS_openat2, base >= 0 ? base : AT_FDCWD, path, how, sizeof *how);
+	return (int)syscall(SYS_openat2, at, path, how, sizeof *how);
+}
+
+/* To be looked at when all write grants are known. */
+static void note_link(struct preparation *p, const struct grant *g, int base)
+{
+	if (g->linked)
+		p->linked[p->nlinked++] = (struct linked){
+			folders_below(g->path, g->flags), memory_printf(p->memory, "the grant %s", grant_shown(p, g)), base,
+			g->st.st_dev, g->st.st_ino
+		};
+}
+
+/* What was looked at before, by a path in which others may write. */
+static bool is_other(const struct grant *g)
+{
+	return g->same && (g->same->dev != g->st.st_dev || g->same->ino != g->st.st_ino);
 }
 
 /* Opens, judges and closes it; `base` is the folder of a relative one, else -1. */
@@ -296,13 +315,17 @@ static bool add_grant(struct preparation *p, struct grant *g, int base)
 					     (base >= 0 ? K_RESOLVE_BENEATH : 0) };
 	bool ok;
 
-	g->fd = memory_hold(p->memory, open_grant(g, base, &how));
+	g->fd = memory_hold(p->memory, open_grant(p, g, base, &how));
 	if (g->fd < 0)
 		return open_failed(p, g, errno);
 	if (fstat(g->fd, &g->st))
 		ok = refuse_errno(p->refusal, CAVE_FAILED, errno, "the grant %s", grant_shown(p, g));
+	else if (is_other(g))
+		ok = refuse(p->refusal, CAVE_FAILED, "%s was exchanged for another file meanwhile", g->path);
 	else
 		ok = judge(p, g);
+	if (ok)
+		note_link(p, g, base);
 	memory_close(p->memory, g->fd);
 	return ok;
 }
@@ -354,27 +377,48 @@ static bool add_record(struct preparation *p, const struct artefact_record *reco
 	return is_own(g.path) ? add_own(p, &g, g.path) : add_grant(p, &g, -1);
 }
 
+static bool add_script(struct preparation *p)
+{
+	const struct files_request *q = p->request;
+	struct grant g = { .path = q->script, .flags = CAVE_FILE_READ, .same = &q->script_seen };
+	struct linked l = { q->script_named, NULL, -1, q->script_seen.dev, q->script_seen.ino };
+
+	if (!g.path)
+		return true;
+	l.shown = memory_printf(p->memory, "--script %s", q->script_named);
+	return check_links(p, &l) && add_grant(p, &g, -1);
+}
+
 /* What the policy does not name and the start needs: these very files and no more. */
 static bool add_program(struct preparation *p)
 {
 	const struct program *program = p->request->program;
 	struct grant g = { .path = program->path, .flags = CAVE_FILE_READ | CAVE_FILE_EXECUTE,
-			   .program = true };
+			   .program = true, .same = &program->seen[program->nscripts] };
 
 	if (!add_grant(p, &g, -1))
 		return false;
 	g.path = program->loader;
+	g.same = NULL;
 	if (g.path && !add_grant(p, &g, -1))
 		return false;
 	g.flags = CAVE_FILE_READ;
 	g.program = false;
 	for (size_t i = 0; i < program->nscripts; i++) {
 		g.path = program->script[i];
+		g.same = &program->seen[i];
 		if (!add_grant(p, &g, -1))
 			return false;
 	}
-	g.path = p->request->script;
-	return !g.path || add_grant(p, &g, -1);
+	return add_script(p);
+}
+
+static bool check_all_links(struct preparation *p)
+{
+	for (size_t i = 0; i < p->nlinked; i++)
+		if (!check_links(p, &p->linked[i]))
+			return false;
+	return true;
 }
 
 /* What is executed later may have another one than PROGRAM. */
@@ -392,13 +436,18 @@ static bool add_loaders(struct preparation *p)
 	return true;
 }
 
-static size_t count_files(const struct artefact *a)
+/* *writes: others than devices, which the system set names, are written. */
+static size_t count_files(const struct artefact *a, bool *writes)
 {
 	struct artefact_record record;
 	size_t n = 0;
 
-	for (size_t at = 0; artefact_next(a, &at, &record);)
-		n += record.type == CAVE_RECORD_FILE;
+	for (size_t at = 0; artefact_next(a, &at, &record);) {
+		if (record.type != CAVE_RECORD_FILE)
+			continue;
+		n++;
+		*writes |= record.flags & CAVE_FILE_WRITE && !(record.flags & (CAVE_FILE_SYSTEM | CAVE_FILE_DENY));
+	}
 	return n;
 }
 
@@ -419,7 +468,7 @@ static bool add_records(struct preparation *p, bool writes)
 static bool add_all(struct preparation *p)
 {
 	return find_denials(p) && add_records(p, true) && add_records(p, false) && check_shm(p) &&
-	       settle_executables(p) && add_program(p) && add_loaders(p) &&
+	       check_all_links(p) && settle_executables(p) && add_program(p) && add_loaders(p) &&
 	       settle_denials(p);
 }
 
@@ -444,16 +493,18 @@ bool files_mount(const struct files *f)
 bool files_prepare(struct memory *m, const struct files_request *request, struct files *out,
 		   struct refusal *r)
 {
-	size_t n = count_files(request->artefact);
+	bool writes = false;
+	size_t n = count_files(request->artefact, &writes);
 	struct stat proc;
 	struct preparation p = { .memory = m, .request = request, .files = out, .refusal = r,
-				 .folder = -1 };
+				 .folder = -1, .writes = writes };
 	bool ok;
 
 	*out = (struct files){ .ruleset = -1 };
 	out->writable = MEMORY_ARRAY(m, n + 1, struct writable);
 	p.writable = MEMORY_ARRAY(m, n + 1, struct covered);
 	p.executable = MEMORY_ARRAY(m, n + 1, struct executable);
+	p.linked = MEMORY_ARRAY(m, n + 1, struct linked);
 	p.granted = MEMORY_ARRAY(m, n + PROGRAM_SCRIPTS_MAX + 4, const char *);
 	out->own = MEMORY_ARRAY(m, n + 1, struct own_path);
 	p.spared = may_spare(request);

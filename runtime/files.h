@@ -68,7 +68,9 @@ struct files_request {
 	size_t nbound;
 	const struct folders *folders;
 	const struct program *program;
-	const char *script; /* absolute, or NULL */
+	const char *script; /* canonical, or NULL */
+	const char *script_named; /* as the caller named it */
+	struct program_file script_seen;
 	int landlock_abi;
 	bool keep; /* for many starts */
 };

@@ -23,6 +23,15 @@ struct executable {
 
 struct denial;
 
+/* A path that led through a link. */
+struct linked {
+	const char *path;
+	const char *shown;
+	int base; /* the folder that it is relative to; -1: as the caller named it */
+	dev_t dev;
+	ino_t ino;
+};
+
 struct preparation {
 	struct memory *memory;
 	const struct files_request *request;
@@ -36,6 +45,9 @@ struct preparation {
 	size_t nwritable;
 	struct executable *executable; /* in the order of the policy */
 	size_t nexecutable;
+	bool writes; /* the policy has write grants of its own */
+	struct linked *linked;
+	size_t nlinked;
 	struct denial *denial; /* in the order of the policy */
 	size_t ndenials;
 	const char **granted; /* where grants lead, if there are denials */
@@ -50,6 +62,8 @@ struct grant {
 	unsigned flags; /* CAVE_FILE_* */
 	bool program; /* PROGRAM or its loader, which the policy does not name */
 	bool direct; /* opened in /proc by a path without links */
+	bool linked; /* by one with links, where that matters */
+	const struct program_file *same; /* what it must be, having been looked at before; or NULL */
 	int fd;
 	struct stat st;
 };
@@ -79,6 +93,15 @@ void add_mount(struct files *f, const struct writable *w);
 
 /* The innermost of these mounts that the path lies in, or NULL. */
 struct writable *enclosing(struct files *f, const char *path);
+
+/* True also where it cannot be told. */
+bool is_writable(struct preparation *p, const struct place *place);
+
+/* Whether it has to be known if the grant leads through links. */
+bool links_matter(const struct preparation *p, const struct grant *g);
+
+/* Refuses what leads out of the write grants by a link that lies in one; after all write grants. */
+bool check_links(struct preparation *p, const struct linked *l);
 
 /* Where the denials lead; before all grants. */
 bool find_denials(struct preparation *p);

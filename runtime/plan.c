@@ -44,7 +44,7 @@ static bool find_user(struct plan *p, const struct cave_options *o, struct refus
 
 /* The canonical path of what is named on the command line: a folder with O_DIRECTORY, else a regular file. */
 static bool canonical(struct memory *m, const char *what, const char *path, int flags, const char **out,
-		      struct refusal *r)
+		      struct program_file *seen, struct refusal *r)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC | flags);
 	struct stat st;
@@ -54,6 +54,8 @@ static bool canonical(struct memory *m, const char *what, const char *path, int 
 	*out = path_of(m, fd);
 	if (fstat(fd, &st) || (!(flags & O_DIRECTORY) && !S_ISREG(st.st_mode)))
 		*out = "";
+	else if (seen)
+		*seen = (struct program_file){ st.st_dev, st.st_ino };
 	close(fd);
 	if (*out && !**out)
 		return refuse(r, CAVE_FAILED, "%s %s is no regular file", what, path);
@@ -72,7 +74,7 @@ static bool find_cwd(struct plan *p, const struct cave_options *o, struct refusa
 	long n;
 
 	if (o->directory)
-		return canonical(p->memory, "--chdir", o->directory, O_DIRECTORY, &p->cwd, r);
+		return canonical(p->memory, "--chdir", o->directory, O_DIRECTORY, &p->cwd, NULL, r);
 	p->cwd = p->folders.workspace.path;
 	if (p->cwd)
 		return true;
@@ -86,16 +88,17 @@ static bool find_cwd(struct plan *p, const struct cave_options *o, struct refusa
 
 static bool find_program(struct plan *p, const struct cave_options *o, struct refusal *r)
 {
-	if (o->script && !canonical(p->memory, "--script", o->script, 0, &p->script, r))
+	if (o->script && !canonical(p->memory, "--script", o->script, 0, &p->script, &p->script_seen, r))
 		return false;
 	return program_find(p->memory, o->program, p->script, o->search, &p->program, r);
 }
 
-static bool find_files(struct plan *p, int artefact_fd, struct refusal *r)
+static bool find_files(struct plan *p, int artefact_fd, const char *script, struct refusal *r)
 {
 	struct files_request request = { .artefact = p->artefact, .artefact_fd = artefact_fd,
 					 .folders = &p->folders, .program = &p->program,
-					 .script = p->script, .landlock_abi = p->landlock_abi,
+					 .script = p->script, .script_named = script,
+					 .script_seen = p->script_seen, .landlock_abi = p->landlock_abi,
 					 .bound = p->bound, .nbound = PLAN_BOUND, .keep = p->keep };
 
 	return files_prepare(p->memory, &request, &p->files, r);
@@ -129,7 +132,7 @@ bool plan_check(struct plan *p, const struct cave_options *o, struct refusal *r)
 bool plan_make(struct plan *p, const struct cave_policy *policy, const struct cave_options *o, struct refusal *r)
 {
 	return folders_find(p->memory, p->artefact, o, p->user, &p->folders, r) && find_program(p, o, r) &&
-	       find_files(p, policy->fd, r) && find_cwd(p, o, r);
+	       find_files(p, policy->fd, o->script, r) && find_cwd(p, o, r);
 }
 
 bool plan_close(struct plan *p, struct refusal *r)

@@ -29,6 +29,7 @@ struct plan {
 	const struct user *user; /* NULL: stay who the caller is */
 	struct folders folders;
 	const char *script; /* canonical; NULL: there is none */
+	struct program_file script_seen;
 	struct program program;
 	bool keep; /* it is for many starts */
 	struct files files;

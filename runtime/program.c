@@ -254,12 +254,20 @@ static bool examine(struct memory *m, struct program *p, const char *search, boo
 {
 	char head[HEAD];
 	const char *fault;
+	struct stat st;
 	ssize_t n;
 	int error = p->nscripts ? executable(p->path) : 0, fd; /* PROGRAM itself was sought as one */
 
 	if (error)
 		return refuse_program(r, error, p->path, NULL);
-	fd = memory_hold(m, openat(AT_FDCWD, p->path, O_RDONLY | O_CLOEXEC));
+	/* Who may write beside it can have made it another thing meanwhile, such as a pipe that nobody writes to. */
+	fd = memory_hold(m, openat(AT_FDCWD, p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		memory_close(m, fd);
+		return refuse_program(r, EACCES, p->path, "it is no regular file");
+	}
+	if (fd >= 0)
+		p->seen[p->nscripts] = (struct program_file){ st.st_dev, st.st_ino };
 	if (fd < 0 && errno != EACCES)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot read %s", p->path);
 	if (fd < 0)

@@ -7,16 +7,25 @@
 #ifndef CAVE_RUNTIME_PROGRAM_H
 #define CAVE_RUNTIME_PROGRAM_H
 
+#include <sys/types.h>
+
 #include "runtime/memory.h"
 #include "runtime/report.h"
 
 enum { PROGRAM_SCRIPTS_MAX = 4 }; /* as deep as the kernel goes, fs/exec.c */
+
+/* What a path led to when it was looked at. */
+struct program_file {
+	dev_t dev;
+	ino_t ino;
+};
 
 struct program {
 	const char *path; /* absolute: what is executed */
 	const char *loader; /* its ELF interpreter, NULL if it is static */
 	const char *script[PROGRAM_SCRIPTS_MAX]; /* what led to it by a #! line, and so must be readable */
 	size_t nscripts;
+	struct program_file seen[PROGRAM_SCRIPTS_MAX + 1]; /* the scripts, then what is executed */
 	char **argv; /* its beginning: what precedes the caller's own arguments */
 };
 

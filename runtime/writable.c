@@ -4,7 +4,9 @@
  * mounted noexec unless the policy grants its execution as well.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/files_private.h"
 
@@ -60,6 +62,19 @@ static bool covers_file(struct preparation *p, const struct grant *g, const stru
 	       place_covered(&p->mounts, &place, folder);
 }
 
+/*
+ * Who could replace what starts them could do without it next time.  One that / does not lead to is out of the tool's
+ * reach.
+ */
+static bool covers_starter(struct preparation *p, const struct grant *g, const struct covered *folder)
+{
+	int fd = memory_hold(p->memory, open("/proc/self/exe", O_PATH | O_CLOEXEC));
+	bool covers = fd >= 0 && named_path(p, fd) && covers_file(p, g, folder, fd);
+
+	memory_close(p->memory, fd);
+	return covers;
+}
+
 void add_mount(struct files *f, const struct writable *w)
 {
 	size_t at = f->nwritable++;
@@ -95,6 +110,10 @@ bool add_writable(struct preparation *p, const struct grant *g)
 			return refuse(p->refusal, CAVE_FAILED,
 				      "the write grant %s covers the operator's rules or the record of starts",
 				      grant_shown(p, g));
+	if (covers_starter(p, g, covered))
+		return refuse(p->refusal, CAVE_FAILED,
+			      "the write grant %s covers the program that starts the tool, which could replace it",
+			      grant_shown(p, g));
 	p->nwritable++;
 	add_mount(p->files, &(struct writable){ path, g->st.st_dev, g->st.st_ino, false });
 	return true;
@@ -121,8 +140,7 @@ bool add_executable(struct preparation *p, const struct grant *g)
 	return true;
 }
 
-/* True also where it cannot be told. */
-static bool is_writable(struct preparation *p, const struct place *place)
+bool is_writable(struct preparation *p, const struct place *place)
 {
 	for (size_t i = 0; i < p->nwritable; i++)
 		if (place_covered(&p->mounts, place, &p->writable[i]))
