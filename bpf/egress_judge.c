@@ -227,7 +227,6 @@ static void begin_judgement(struct hook_gen *g, const struct judge *j, enum net_
 				      exit, 1u << JUDGED_NO | 1u << JUDGED_YES);
 }
 
-/* The function takes all protocols that anything is granted by, the program perhaps not. */
 static void judge_by_function(struct hook_gen *g, const struct judge *j, enum net_family family)
 {
 	const bool tcp = g->proto[NET_TCP] && j->cell[NET_TCP][family].n;
@@ -237,8 +236,6 @@ static void judge_by_function(struct hook_gen *g, const struct judge *j, enum ne
 		asm_goto(&g->s, j->no);
 		return;
 	}
-	if (!g->proto[NET_TCP])
-		jump_if(g, BPF_JNE, PROTO, IPPROTO_UDP, j->no);
 	call_judge(g, j, family);
 }
 
@@ -255,6 +252,12 @@ void judge_host(struct hook_gen *g, const struct judge *j, enum net_family famil
 
 	if (j == &g->peer)
 		prepare_names(g, family);
+	/*
+	 * A function takes all protocols that anything is granted by, the program perhaps not; asked before, so that all
+	 * programs judge by the same instructions, which are proved once.
+	 */
+	if (j->function[family] && !g->proto[NET_TCP])
+		jump_if(g, BPF_JNE, PROTO, IPPROTO_UDP, j->no);
 	begin_judgement(g, j, family);
 	if (family == NET_V4 && plane_decides(g, j)) {
 		plane_judge(g, j, false);

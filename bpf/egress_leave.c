@@ -8,7 +8,7 @@
 #include "bpf/sort.h"
 
 #define LOOPBACK_DEVICE 1 /* LOOPBACK_IFINDEX, include/net/flow.h */
-#define RAW_LAST_HALF6 0x0100u /* of ::1 */
+#define RAW_LAST_WORD6 0x01000000u /* the last word of ::1 */
 #define RAW_FRAGMENT 0xff3fu /* IPv4 more-fragments and fragment offset */
 
 /* --- headers -------------------------------------------------------------- */
@@ -292,13 +292,13 @@ static void egress4(struct hook_gen *g)
 	judge4(g, &g->peer);
 }
 
-/* An address of the packet; R1 is lost. */
-static void refuse_mapped(struct hook_gen *g, uint32_t at)
+/* R1 is lost. */
+static void refuse_mapped_source(struct hook_gen *g)
 {
 	asm_label native = asm_new_label(&g->s);
 
 	for (uint32_t half = 0; half < 6; half++) {
-		load_field(g, BPF_H, BPF_REG_1, at + 2 * half);
+		load_field(g, BPF_H, BPF_REG_1, 8 + 2 * half);
 		if (half < 5)
 			jump_if(g, BPF_JNE, BPF_REG_1, 0, native);
 	}
@@ -321,38 +321,42 @@ static void keep_loopback4(struct hook_gen *g)
 	asm_place(&g->s, known);
 }
 
+/* The destination is in R2 to R5, in network order. */
 static void keep_loopback6(struct hook_gen *g)
 {
 	asm_label known = asm_new_label(&g->s);
 
 	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(ifindex));
 	jump_if(g, BPF_JEQ, BPF_REG_1, LOOPBACK_DEVICE, known);
-	for (uint32_t half = 0; half < 8; half++) {
-		load_field(g, BPF_H, BPF_REG_1, 24 + 2 * half);
-		if (half < 7)
-			jump_if(g, BPF_JNE, BPF_REG_1, 0, known);
-	}
-	jump_if(g, BPF_JEQ, BPF_REG_1, RAW_LAST_HALF6, g->deny);
+	for (int w = 0; w < 3; w++)
+		jump_if(g, BPF_JNE, addr6_reg[w], 0, known);
+	jump_if(g, BPF_JEQ, addr6_reg[3], RAW_LAST_WORD6, g->deny);
 	asm_place(&g->s, known);
 }
 
-/* An IPv6 packet that leaves. */
+/*
+ * An IPv6 packet that leaves; neither of its addresses may be mapped.  What is loaded, is so before anything is asked,
+ * and what has two answers, as the protocol, is asked last: the verifier follows what comes behind a question again for
+ * each way to answer it.
+ */
 static void egress6(struct hook_gen *g)
 {
-	asm_label own = asm_new_label(&g->s);
+	asm_label own = asm_new_label(&g->s), native = asm_new_label(&g->s);
 	bool tcp = uses(g, NET_TCP), udp = uses(g, NET_UDP);
 
 	require_bytes(g, HEADER6_SIZE);
+	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
+	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET6, g->deny);
+	load_field_words(g, 24);
+	load_field_port(g, 42);
+	refuse_mapped_source(g);
 	keep_loopback6(g);
+	require_mapped(g, native);
+	asm_goto(&g->s, g->deny);
+	asm_place(&g->s, native);
 	/* Any extension header, a routing header above all, stands here as a protocol of its own. */
 	load_field(g, BPF_B, PROTO, 6);
 	require_proto(g);
-	asm_load(&g->s, BPF_W, BPF_REG_1, CTX, SKB(family));
-	jump_if(g, BPF_JNE, BPF_REG_1, AF_INET6, g->deny);
-	refuse_mapped(g, 8);
-	refuse_mapped(g, 24);
-	load_field_words(g, 24);
-	load_field_port(g, 42);
 	if (tcp && udp)
 		jump_if(g, BPF_JEQ, PROTO, IPPROTO_UDP, own);
 	if (tcp) {
