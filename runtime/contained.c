@@ -14,6 +14,7 @@
 
 #include "runtime/arch.h"
 #include "runtime/init.h"
+#include "runtime/rights.h"
 
 /* Waits for its word; false if it has ended without: others may have got a copy of the socket's other end by a fork. */
 static bool has_started(int socket, int pidfd)
@@ -81,6 +82,7 @@ static bool make(struct child *c, int cgroup, struct init **out, int ends[2])
 	i->socket = ends[1];
 	i->starter = (int)starter;
 	i->count.max = c->plan->artefact->max_children + 1;
+	i->count.scoped = c->plan->landlock_abi >= LL_ABI_SCOPE;
 	*out = i;
 	return true;
 }

@@ -175,14 +175,32 @@ static bool has_left(const struct count *c, pid_t thread)
 	return nr >= 0 ? !makes_process(nr) : *text == '-'; /* "-1": blocked, and in none */
 }
 
-/* Field 4 of /proc/PID/stat, after a name that may hold anything. */
-static pid_t parent_of(const struct count *c, pid_t pid)
+/* The fields of /proc/PID/stat from the fourth on, after a name that may hold anything; NULL if it cannot be read. */
+static const char *stat_fields(const struct count *c, pid_t pid, char text[STAT_BUFFER])
 {
-	char text[STAT_BUFFER], *at;
+	const char *at;
 
 	read_file(c, pid, "stat", text);
 	at = strrchr(text, ')');
-	return at && at[1] == ' ' && at[2] && at[3] == ' ' ? (pid_t)leading_number(at + 4) : -1;
+	return at && at[1] == ' ' && at[2] && at[3] == ' ' ? at + 4 : NULL;
+}
+
+static pid_t parent_of(const struct count *c, pid_t pid)
+{
+	char text[STAT_BUFFER];
+	const char *at = stat_fields(c, pid, text);
+
+	return at ? (pid_t)leading_number(at) : -1;
+}
+
+/* Of a group that is from before the namespace it is 0.  Who has left that never comes back: it has no number here. */
+static pid_t group_of(const struct count *c, pid_t thread)
+{
+	char text[STAT_BUFFER];
+	const char *at = stat_fields(c, thread, text);
+
+	at = at ? strchr(at, ' ') : NULL;
+	return at ? (pid_t)leading_number(at + 1) : -1;
 }
 
 static pid_t process_of(const struct count *c, pid_t thread)
@@ -236,6 +254,20 @@ static void settle(struct count *c, pid_t thread)
 			drop(c, i);
 }
 
+static unsigned kind_of(int nr)
+{
+	switch (nr) {
+	case SYS_rt_sigaction:
+		return COUNT_ACTION;
+	case SYS_kill:
+		return COUNT_SIGNALS_OWN;
+	case SYS_pidfd_send_signal:
+		return COUNT_SIGNALS;
+	default:
+		return COUNT_MAKES;
+	}
+}
+
 /* Takes what has been announced, as far as there is room. */
 static void take_announcements(struct count *c)
 {
@@ -251,7 +283,7 @@ static void take_announcements(struct count *c)
 		if (SYS3(SYS_ioctl, c->listener, SECCOMP_IOCTL_NOTIF_RECV, n))
 			break;
 		settle(c, (pid_t)n->pid);
-		c->queue[c->nqueue++] = (struct count_request){ n->id, (pid_t)n->pid, n->data.nr != SYS_rt_sigaction,
+		c->queue[c->nqueue++] = (struct count_request){ n->id, (pid_t)n->pid, kind_of(n->data.nr),
 								n->data.args[1] };
 	}
 	if (p.revents & POLLHUP)
@@ -334,16 +366,21 @@ static void restart_calls(const struct count *c, const struct count_request *q)
 	SYS2(SYS_close, fd, 0);
 }
 
+static bool may_signal(const struct count *c, const struct count_request *q)
+{
+	return q->kind == COUNT_ACTION || c->scoped || (q->kind == COUNT_SIGNALS_OWN && group_of(c, q->thread) > 0);
+}
+
 static void answer(struct count *c, struct count_request q)
 {
 	struct list l;
 
-	if (!q.makes) {
+	if (q.kind == COUNT_ACTION)
 		restart_calls(c, &q);
-		respond(c, q.id, 0);
+	if (q.kind != COUNT_MAKES) {
+		respond(c, q.id, may_signal(c, &q) ? 0 : EPERM);
 		return;
 	}
-
 	if (!find_room(c, &l)) {
 		respond(c, q.id, EAGAIN);
 		return;

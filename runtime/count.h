@@ -25,13 +25,19 @@ struct count_grant {
 struct count_request {
 	uint64_t id;
 	pid_t thread;
-	bool makes; /* a process; else it sets what becomes of SIGCHLD, by the structure at … */
+	enum {
+		COUNT_MAKES, /* a process */
+		COUNT_ACTION, /* sets what becomes of SIGCHLD, by the structure at `action` */
+		COUNT_SIGNALS_OWN, /* its own process group, which others may be in */
+		COUNT_SIGNALS, /* another's */
+	} kind;
 	uint64_t action;
 };
 
 struct count {
 	int listener; /* of the filter; -1 when no process is left that has it */
 	int proc; /* a folder: /proc of the namespace */
+	bool scoped; /* signals stay inside whoever they are for */
 	unsigned max; /* processes, the first one of the namespace not among them */
 	struct count_grant grant[COUNT_GRANTS]; /* of which it is not certain what became of them */
 	unsigned ngrants;

@@ -77,7 +77,7 @@ static bool complete(struct child *c, struct refusal *r)
 	if (getrandom(c->values.exec, sizeof c->values.exec, 0) != sizeof c->values.exec)
 		return refuse_errno(r, CAVE_FAILED, errno, "getrandom");
 	c->values.metadata = c->mode != CHILD_PLAIN && !c->run->descriptors.loose;
-	/* In a process namespace no other process has a number. */
+	/* In a process namespace no other process has a number, and its first process judges what goes to groups. */
 	c->values.signals = c->plan->landlock_abi >= LL_ABI_SCOPE || c->plan->artefact->max_children;
 	memcpy(c->insn, f->insn, f->n * sizeof *f->insn);
 	filter_complete(f, &c->values, c->insn);

@@ -15,6 +15,18 @@ printf '#!/bin/sh\necho script "$@"\n' >"$bin/script"
 printf '#!%s/other\n' "$bin" >"$bin/astray"
 cp /bin/true "$bin/other"
 chmod 755 "$bin"/*
+# A process group of its own, with a bystander in it.
+cat >"$work/group.py" <<'END'
+import os, signal, subprocess, sys, time
+os.setpgid(0, 0)
+bystander = subprocess.Popen(["sleep", "60"])
+time.sleep(0.1)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+subprocess.call(sys.argv[1:])
+time.sleep(0.1)
+print("lives" if bystander.poll() is None else "dies", flush=True)
+bystander.kill()
+END
 cat >"$work/hand.py" <<'END'
 import os, subprocess, sys
 try: fd = os.memfd_create("x", {"unsealed": 0, "sealed": 8}[sys.argv[1]])
@@ -138,6 +150,36 @@ other" few sh -c '[ -e /proc/1 ] || echo no; [ -d /proc/$$ ] && echo own; sh -c 
 	expect "$kind: /proc holds the tool only" "$(wc -l <"$work/out")" = 1
 	run under few sh -c 'kill -9 -1; sleep 0.1; exit 4'
 	expect "$kind: signals to everybody stay inside" "$status" = 4
+
+	# --- signals to the process group that it has from outside, with this Landlock and with one that does not scope them
+	if command -v strace >/dev/null; then
+		for version in $landlock 5; do
+			[ "$version" -le "$landlock" ] || continue
+			sends=sent
+			[ "$version" -gt 5 ] || sends='refused 1'
+			for how in 'os.kill(0, 15)' 'signal.pidfd_send_signal(pidfd, 15, None, 4)' \
+				'os.kill(os.getpid(), 15)' '(os.setpgid(0, 0), os.kill(0, 15))'; do
+				case $how in
+				*pidfd*) wanted='refused [13]' ;; # nobody with that number leads a group
+				'os.kill(0'*) wanted=$sends ;;
+				*) wanted=sent ;;
+				esac
+				as "$python" "$work/group.py" strace -f -qq -o /dev/null -e trace=landlock_create_ruleset \
+					-e "inject=landlock_create_ruleset:retval=$version:when=1" \
+					"$bin/caverun" --workspace "$work/w" "$work/python.bpf" -- "$python" -c "import os, signal
+signal.signal(15, signal.SIG_IGN)
+pidfd = os.pidfd_open(os.getpid())
+try: $how; print('sent')
+except OSError as e: print('refused', e.errno)" >"$work/out" 2>&1
+				expect "$kind: version $version: a bystander in its group lives through $how" \
+					-n "$(tr '\n' ' ' <"$work/out" | grep -x "$wanted lives ")"
+			done
+		done
+		expect_output "$kind: control: outside of the sandbox it does not" dies as "$python" "$work/group.py" \
+			"$python" -c 'import os, signal; signal.signal(15, signal.SIG_IGN); os.kill(0, 15)'
+	else
+		skip "$kind: signals to its process group" "strace is not installed"
+	fi
 
 	# Nor what the caller hands over, which the tool makes executable: Landlock does not judge files in memory.
 	for how in unsealed sealed; do
