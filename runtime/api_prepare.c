@@ -2,6 +2,7 @@
 /* cave.h: preparing. */
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "runtime/api.h"
@@ -122,6 +123,7 @@ enum cave_code cave_prepare(struct cave_policy *policy, const struct cave_option
 		return api_answer(ok, &r, error);
 	}
 	plan_init(&p.prepared->plan, &p.prepared->memory, policy);
+	p.prepared->plan.dumpable = prctl(PR_GET_DUMPABLE);
 	kept_init(&p.prepared->kept);
 	p.prepared->spare = -1;
 	p.prepared->pid = getpid();

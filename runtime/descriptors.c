@@ -73,10 +73,8 @@ static bool is_terminal_or_null(int fd, const struct stat *st)
 }
 
 /* NULL if it is one that may be given, else what it is. */
-static const char *fault(int fd, const struct stat *st)
+static const char *fault(int fd, int flags, const struct stat *st)
 {
-	int flags = fcntl(fd, F_GETFL);
-
 	if (flags < 0 || flags & O_PATH)
 		return "a mere path (O_PATH)";
 	switch (st->st_mode & S_IFMT) {
@@ -149,9 +147,9 @@ static bool find_path(int fd, const struct stat *st, int flags, struct reopened 
 }
 
 /* Enters the device among those to be opened again; most often 0 to 2 are one and the same. */
-static bool plan_reopening(int fd, int number, const struct stat *st, struct descriptors *d)
+static bool plan_reopening(int fd, int number, int has, const struct stat *st, struct descriptors *d)
 {
-	int flags = (fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK)) | O_NOCTTY | O_CLOEXEC;
+	int flags = (has & (O_ACCMODE | O_APPEND | O_NONBLOCK)) | O_NOCTTY | O_CLOEXEC;
 	struct reopened *out = &d->reopened[d->nreopened];
 	const char *known = known_path(d, st->st_rdev, flags);
 
@@ -167,11 +165,11 @@ static bool plan_reopening(int fd, int number, const struct stat *st, struct des
 }
 
 /* What is to be done about the mount that the descriptor was opened on. */
-static void plan_one(int fd, int number, const struct stat *st, struct descriptors *d)
+static void plan_one(int fd, int number, int flags, const struct stat *st, struct descriptors *d)
 {
 	if (S_ISCHR(st->st_mode)) {
-		d->loose |= !plan_reopening(fd, number, st, d);
-	} else if (is_named(fd, st) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+		d->loose |= !plan_reopening(fd, number, flags, st, d);
+	} else if ((flags & O_ACCMODE) == O_RDONLY && is_named(fd, st)) {
 		d->loose = true;
 	}
 }
@@ -179,18 +177,19 @@ static void plan_one(int fd, int number, const struct stat *st, struct descripto
 /* `number` is what it becomes in the tool. */
 static bool check_one(int fd, int number, struct descriptors *d, struct refusal *r)
 {
+	int flags = fcntl(fd, F_GETFL);
 	struct stat st;
 	const char *is;
 
 	if (fstat(fd, &st))
 		return refuse_errno(r, CAVE_FAILED, errno, "descriptor %d", fd);
-	is = fault(fd, &st);
+	is = fault(fd, flags, &st);
 	if (is)
 		return refuse(r, CAVE_FAILED,
 			      "descriptor %d is %s: a tool is given regular files, pipes, terminals, "
 			      "/dev/null and connected unix streams only",
 			      fd, is);
-	plan_one(fd, number, &st, d);
+	plan_one(fd, number, flags, &st, d);
 	return true;
 }
 

@@ -46,7 +46,7 @@ static int step(int at, const char *name, bool last)
 	return fd;
 }
 
-/* The file at an absolute path, of which every component was checked.  -1 with *r set, or with *absent. */
+/* The file at an absolute path, every component of it checked.  -1 with *r or, unless that is NULL, *absent set. */
 static int walk(struct memory *m, const char *path, bool *absent, struct refusal *r)
 {
 	char *rest = memory_string(m, path + 1, strlen(path + 1)), *name;
@@ -64,8 +64,9 @@ static int walk(struct memory *m, const char *path, bool *absent, struct refusal
 			return -1;
 		}
 	}
-	if (fd < 0) {
-		*absent = errno == ENOENT;
+	if (fd < 0 && absent && errno == ENOENT) {
+		*absent = true;
+	} else if (fd < 0) {
 		bad(r, errno, errno == ELOOP || errno == ENOTDIR ? "no component of the path may be a link" : "open", path);
 	}
 	return fd;
@@ -141,7 +142,7 @@ bool operator_load(struct memory *m, const char *path, struct operator_rules *ou
 		path = absolute(m, path, r);
 		if (path && is_folder(path))
 			path = memory_printf(m, "%s/" OPERATOR_FILE, path);
-		fd = path ? walk(m, path, &absent, r) : -1;
+		fd = path ? walk(m, path, NULL, r) : -1;
 	}
 	if (fd < 0)
 		return false;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -108,8 +107,7 @@ void plan_init(struct plan *p, struct memory *m, const struct cave_policy *polic
 {
 	*p = (struct plan){ .memory = m, .artefact = policy->artefact,
 			    .files = { .ruleset = -1 }, .namespaces = { -1, -1 }, .null = -1,
-			    .bound = { -1, -1, -1 },
-			    .dumpable = prctl(PR_GET_DUMPABLE) };
+			    .bound = { -1, -1, -1 } };
 	folders_init(&p->folders);
 }
 

@@ -12,7 +12,10 @@
 
 #include "runtime/arch.h"
 
-enum { HEAD = 256 }; /* BINPRM_BUF_SIZE, include/uapi/linux/binfmts.h: how much of a #! line counts */
+enum {
+	HEAD = 256, /* BINPRM_BUF_SIZE, include/uapi/linux/binfmts.h: how much of a #! line counts */
+	START = 1024, /* what is read at once: most often the ELF headers and the interpreter's path are in it */
+};
 
 static const char default_search[] = "/usr/local/bin:/usr/bin:/bin";
 
@@ -209,41 +212,51 @@ static const char *follow_script(struct memory *m, struct program *p, const char
 
 /* --- ELF ------------------------------------------------------------------------------------------ */
 
-static bool read_at(int fd, void *to, size_t n, uint64_t offset)
+/* An executable file, of which the first bytes have been read. */
+struct image {
+	int fd;
+	char start[START];
+	size_t n;
+};
+
+static bool read_at(const struct image *i, void *to, size_t n, uint64_t offset)
 {
-	return offset < INT64_MAX && pread(fd, to, n, (off_t)offset) == (ssize_t)n;
+	if (offset > i->n || n > i->n - offset)
+		return offset < INT64_MAX && pread(i->fd, to, n, (off_t)offset) == (ssize_t)n;
+	memcpy(to, i->start + offset, n);
+	return true;
 }
 
 /* The path in PT_INTERP, which the kernel opens by itself. */
-static const char *read_loader(struct memory *m, int fd, const Elf64_Phdr *segment, struct program *p)
+static const char *read_loader(struct memory *m, const struct image *i, const Elf64_Phdr *segment, struct program *p)
 {
 	char path[PATH_MAX];
 
 	if (segment->p_filesz < 2 || segment->p_filesz > sizeof path ||
-	    !read_at(fd, path, segment->p_filesz, segment->p_offset) ||
+	    !read_at(i, path, segment->p_filesz, segment->p_offset) ||
 	    path[segment->p_filesz - 1] || *path != '/')
 		return "its ELF interpreter is no absolute path";
 	p->loader = memory_string(m, path, strlen(path));
 	return NULL;
 }
 
-static const char *parse_elf(struct memory *m, int fd, const char *head, size_t n, struct program *p)
+static const char *parse_elf(struct memory *m, const struct image *image, struct program *p)
 {
 	Elf64_Ehdr h;
 	Elf64_Phdr segment;
 
-	if (n < sizeof h || memcmp(head, ELFMAG, SELFMAG))
+	if (image->n < sizeof h || memcmp(image->start, ELFMAG, SELFMAG))
 		return "it is neither an ELF executable nor a script with a #! line";
-	memcpy(&h, head, sizeof h);
+	memcpy(&h, image->start, sizeof h);
 	if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_machine != ARCH_ELF_MACHINE)
 		return "it is made for another architecture";
 	if (h.e_phentsize != sizeof segment)
 		return "its ELF header is damaged";
 	for (unsigned i = 0; i < h.e_phnum; i++) {
-		if (!read_at(fd, &segment, sizeof segment, h.e_phoff + i * sizeof segment))
+		if (!read_at(image, &segment, sizeof segment, h.e_phoff + i * sizeof segment))
 			return "its ELF header is damaged";
 		if (segment.p_type == PT_INTERP)
-			return read_loader(m, fd, &segment, p);
+			return read_loader(m, image, &segment, p);
 	}
 	return NULL;
 }
@@ -252,35 +265,36 @@ static const char *parse_elf(struct memory *m, int fd, const char *head, size_t 
 static bool examine(struct memory *m, struct program *p, const char *search, bool *done,
 		    struct refusal *r)
 {
-	char head[HEAD];
+	struct image i;
 	const char *fault;
 	struct stat st;
 	ssize_t n;
-	int error = p->nscripts ? executable(p->path) : 0, fd; /* PROGRAM itself was sought as one */
+	int error = p->nscripts ? executable(p->path) : 0; /* PROGRAM itself was sought as one */
 
 	if (error)
 		return refuse_program(r, error, p->path, NULL);
 	/* Who may write beside it can have made it another thing meanwhile, such as a pipe that nobody writes to. */
-	fd = memory_hold(m, openat(AT_FDCWD, p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		memory_close(m, fd);
+	i.fd = memory_hold(m, openat(AT_FDCWD, p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+	if (i.fd >= 0 && (fstat(i.fd, &st) || !S_ISREG(st.st_mode))) {
+		memory_close(m, i.fd);
 		return refuse_program(r, EACCES, p->path, "it is no regular file");
 	}
-	if (fd >= 0)
+	if (i.fd >= 0)
 		p->seen[p->nscripts] = (struct program_file){ st.st_dev, st.st_ino };
-	if (fd < 0 && errno != EACCES)
+	if (i.fd < 0 && errno != EACCES)
 		return refuse_errno(r, CAVE_FAILED, errno, "cannot read %s", p->path);
-	if (fd < 0)
+	if (i.fd < 0)
 		return refuse_program(r, EACCES, p->path, "it must be readable as well");
 	error = ENOEXEC;
-	n = read(fd, head, sizeof head);
-	*done = n < 2 || head[0] != '#' || head[1] != '!';
+	n = read(i.fd, i.start, sizeof i.start);
+	i.n = n < 0 ? 0 : (size_t)n;
+	*done = i.n < 2 || i.start[0] != '#' || i.start[1] != '!';
 	if (n < 0)
 		fault = "it cannot be read";
 	else
-		fault = *done ? parse_elf(m, fd, head, (size_t)n, p) :
-				follow_script(m, p, head, (size_t)n, search, &error);
-	memory_close(m, fd);
+		fault = *done ? parse_elf(m, &i, p) :
+				follow_script(m, p, i.start, i.n < HEAD ? i.n : HEAD, search, &error);
+	memory_close(m, i.fd);
 	return fault ? refuse_program(r, error, p->path, fault) : true;
 }
 

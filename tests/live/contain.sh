@@ -327,6 +327,21 @@ programs() {
 	chmod 755 "$home/granted/by-env" "$home/granted/by-path"
 	expect_output "$kind: a script whose interpreter env finds" 'a b' sandboxed "$home/granted/by-env" a b
 	expect_output "$kind: a script with an argument for its interpreter" 'a b' sandboxed "$home/granted/by-path" a b
+	"$python" - /bin/echo "$home/granted/far" <<'END'
+import struct, sys
+image = bytearray(open(sys.argv[1], "rb").read())
+(table,) = struct.unpack_from("<Q", image, 32)
+while struct.unpack_from("<I", image, table)[0] != 3:  # PT_INTERP
+    table += 56
+at, size = struct.unpack_from("<Q", image, table + 8)[0], struct.unpack_from("<Q", image, table + 32)[0]
+struct.pack_into("<Q", image, table + 8, len(image))
+open(sys.argv[2], "wb").write(image + image[at:at + size])
+END
+	chmod 755 "$home/granted/far"
+	expect_output "$kind: a program that names its loader at its end" 'a b' sandboxed "$home/granted/far" a b
+	head -c 400 /bin/echo >"$home/granted/cut"
+	chmod 755 "$home/granted/cut"
+	expect_status "$kind: one that ends before it has named it" 126 sandboxed "$home/granted/cut"
 }
 
 descriptors() {
