@@ -95,6 +95,8 @@ static bool result_of(struct reading *r, const struct node *rule, struct sys_res
 		*out = (struct sys_result){ SYS_ERRNO, ENOSYS };
 	else if (is_with(with, "errno", "ENOMEM"))
 		*out = (struct sys_result){ SYS_ERRNO, ENOMEM };
+	else if (is_with(with, "errno", "EOPNOTSUPP"))
+		*out = (struct sys_result){ SYS_ERRNO, EOPNOTSUPP };
 	else if (is_with(with, "errno", "NONE"))
 		*out = (struct sys_result){ SYS_ERRNO, 0 };
 	else
