@@ -20,22 +20,40 @@ size_t btf_map_size(void)
 struct base {
 	struct btf_types *btf;
 	uint32_t word; /* unsigned int */
+	struct {
+		uint32_t n, array, pointer; /* to the array of n */
+	} known[FIELDS * CAVE_MAPS_MAX];
+	size_t nknown;
 };
 
-/* A pointer to an array of `n`. */
-static uint32_t add_number(const struct base *b, uint32_t n)
+/* A pointer to an array of `n`, each made once. */
+static size_t add_array(struct base *b, uint32_t n)
 {
-	return btf_pointer(b->btf, btf_array(b->btf, b->word, b->word, n));
+	size_t i = 0;
+
+	while (i < b->nknown && b->known[i].n != n)
+		i++;
+	if (i < b->nknown)
+		return i;
+	b->known[i].n = n;
+	b->known[i].array = btf_array(b->btf, b->word, b->word, n);
+	b->known[i].pointer = btf_pointer(b->btf, b->known[i].array);
+	return b->nknown++;
 }
 
-/* `size` bytes, as words. */
-static uint32_t add_words(const struct base *b, uint32_t size)
+static uint32_t add_number(struct base *b, uint32_t n)
 {
-	return size == 4 ? b->word : btf_array(b->btf, b->word, b->word, size / 4);
+	return b->known[add_array(b, n)].pointer;
+}
+
+/* A pointer to `size` bytes, as words. */
+static uint32_t add_words(struct base *b, uint32_t size)
+{
+	return size == 4 ? btf_pointer(b->btf, b->word) : add_number(b, size / 4);
 }
 
 /* Types first: a structure's fields are those that are added right behind it. */
-static uint32_t add_definition(const struct base *b, const struct cave_map *m)
+static uint32_t add_definition(struct base *b, const struct cave_map *m)
 {
 	const struct {
 		const char *name;
@@ -44,8 +62,8 @@ static uint32_t add_definition(const struct base *b, const struct cave_map *m)
 		{ "type", add_number(b, m->type) },
 		{ "max_entries", add_number(b, m->max_entries) },
 		{ "map_flags", add_number(b, m->flags) },
-		{ "key", btf_pointer(b->btf, add_words(b, m->key_size)) },
-		{ "value", btf_pointer(b->btf, add_words(b, m->value_size)) },
+		{ "key", add_words(b, m->key_size) },
+		{ "value", add_words(b, m->value_size) },
 	};
 	uint32_t structure = btf_struct(b->btf, (uint32_t)btf_map_size());
 
@@ -54,9 +72,10 @@ static uint32_t add_definition(const struct base *b, const struct cave_map *m)
 	return structure;
 }
 
-static uint32_t add_variable(const struct base *b, const struct map_def *m)
+static uint32_t add_variable(struct base *b, const struct map_def *m)
 {
-	uint32_t type = m->contents ? add_words(b, m->spec.value_size) : add_definition(b, &m->spec);
+	uint32_t type = m->contents ? btf_array(b->btf, b->word, b->word, m->spec.value_size / 4) :
+				      add_definition(b, &m->spec);
 
 	return btf_variable(b->btf, m->name, type);
 }
@@ -71,7 +90,7 @@ static void add_section(const struct base *b, const char *name, const uint32_t *
 
 void btf_maps(struct btf_types *btf, const struct map_list *maps)
 {
-	const struct base b = { btf, btf_int(btf, "unsigned int", 4, 0) };
+	struct base b = { .btf = btf, .word = btf_int(btf, "unsigned int", 4, 0) };
 	uint32_t variable[CAVE_MAPS_MAX], open[CAVE_MAPS_MAX];
 	size_t n = 0;
 
