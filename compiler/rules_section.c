@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cave/artefact.h"
+#include "compiler/egress_addr.h"
 
 struct section {
 	const struct sources *sources;
@@ -44,6 +45,18 @@ static void put_ports(struct section *s, const struct net_rule *r)
 		buffer_add(&s->words, &all, sizeof all);
 }
 
+/* 1 + the length of the prefix that the range is, or 0. */
+static uint16_t prefix_of(bool six, struct net_addr lo, struct net_addr hi)
+{
+	for (unsigned length = 0; length <= (six ? 128 : 32); length++) {
+		const struct addr_range r = addr_prefix(six ? NET_V6 : NET_V4, lo, length);
+
+		if (!net_addr_cmp(r.lo, lo) && !net_addr_cmp(r.hi, hi))
+			return (uint16_t)(length + 1);
+	}
+	return 0;
+}
+
 static void put_range(struct section *s, struct cave_rule row, const struct net_rule *r, bool six, struct net_addr lo,
 		      struct net_addr hi)
 {
@@ -55,12 +68,14 @@ static void put_range(struct section *s, struct cave_rule row, const struct net_
 		return;
 	row.of |= six ? CAVE_RULE_SIX : 0;
 	row.ports = (uint16_t)ports;
+	row.prefix = prefix_of(six, lo, hi);
 	row.line = s->sources->line[r->line].number;
 	row.file = name_of(s, s->sources->line[r->line].file);
 	row.to = (uint32_t)(s->words.n / sizeof(uint32_t));
 	buffer_add(&s->rows, &row, sizeof row);
 	put_address(s, six, lo);
-	put_address(s, six, hi);
+	if (!row.prefix)
+		put_address(s, six, hi);
 	put_ports(s, r);
 }
 

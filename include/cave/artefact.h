@@ -261,11 +261,11 @@ struct cave_rule {
 	uint8_t of; /* CAVE_RULE_TCP, CAVE_RULE_UDP, CAVE_RULE_SIX */
 	uint16_t file; /* which of the names is its file's */
 	uint16_t ports; /* how many ranges of them */
-	uint16_t zero;
+	uint16_t prefix; /* 1 + the length of the prefix that the addresses are; 0: they are none */
 	uint32_t line;
 	/*
-	 * The first of the words of its first address, the most significant one; those of the last follow, and one for
-	 * each range of ports, which is CAVE_RULE_PORTS(first, last).
+	 * The first of the words of its first address, the most significant one; those of the last follow where they are
+	 * no prefix, and one for each range of ports, which is CAVE_RULE_PORTS(first, last).
 	 */
 	uint32_t to;
 };

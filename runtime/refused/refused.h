@@ -46,8 +46,8 @@ struct rules {
 /* None where there is no section, or it does not read as one. */
 void rules_open(const struct artefact *a, struct rules *out);
 
-/* The first of the words of the rule's first address, or of its last one: four of IPv6, else one, in host order. */
-const uint32_t *rules_address(const struct rules *r, const struct cave_rule *rule, bool last);
+/* The words of the rule's first address, or of its last one, in host order.  How many: four of IPv6, else one. */
+uint32_t rules_address(const struct rules *r, const struct cave_rule *rule, bool last, uint32_t out[4]);
 
 /* The first or last port of one of the rule's ranges. */
 unsigned rules_port(const struct rules *r, const struct cave_rule *rule, unsigned i, bool last);

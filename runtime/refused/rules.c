@@ -12,10 +12,16 @@ static uint32_t words_of(const struct cave_rule *rule)
 	return rule->of & CAVE_RULE_SIX ? 4 : 1;
 }
 
+/* How many words the addresses take. */
+static uint32_t address_words(const struct cave_rule *rule)
+{
+	return words_of(rule) * (rule->prefix ? 1 : 2);
+}
+
 static bool have_words(const struct cave_rule *rule, size_t n, size_t words)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rule[i].to > words || words - rule[i].to < 2 * words_of(&rule[i]) + rule[i].ports)
+		if (rule[i].to > words || words - rule[i].to < address_words(&rule[i]) + rule[i].ports)
 			return false;
 	return true;
 }
@@ -50,14 +56,23 @@ void rules_open(const struct artefact *a, struct rules *out)
 	out->n = head.rules;
 }
 
-const uint32_t *rules_address(const struct rules *r, const struct cave_rule *rule, bool last)
+uint32_t rules_address(const struct rules *r, const struct cave_rule *rule, bool last, uint32_t out[4])
 {
-	return r->word + rule->to + (last ? words_of(rule) : 0);
+	const uint32_t n = words_of(rule), *word = r->word + rule->to + (last && !rule->prefix ? n : 0);
+
+	for (uint32_t w = 0; w < n; w++) {
+		/* So many of the word's bits are the prefix's. */
+		const uint32_t before = 32 * w, length = rule->prefix ? rule->prefix - 1u : UINT32_MAX;
+		const uint32_t bits = length > before ? length - before : 0;
+
+		out[w] = word[w] | (last && bits < 32 ? UINT32_MAX >> bits : 0);
+	}
+	return n;
 }
 
 unsigned rules_port(const struct rules *r, const struct cave_rule *rule, unsigned i, bool last)
 {
-	const uint32_t range = r->word[rule->to + 2 * words_of(rule) + i];
+	const uint32_t range = r->word[rule->to + address_words(rule) + i];
 
 	return last ? range & UINT16_MAX : range >> 16;
 }
@@ -98,10 +113,11 @@ static int compare(const uint32_t *a, const uint32_t *b, uint32_t n)
 
 static bool holds_address(const struct rules *r, const struct cave_rule *rule, const struct address *a)
 {
-	const uint32_t n = words_of(rule), *word = a->word + 4 - n;
+	uint32_t first[4], last[4];
+	const uint32_t n = rules_address(r, rule, false, first), *word = a->word + 4 - n;
 
-	return !(rule->of & CAVE_RULE_SIX) == !a->six && compare(rules_address(r, rule, false), word, n) <= 0 &&
-	       compare(word, rules_address(r, rule, true), n) <= 0;
+	rules_address(r, rule, true, last);
+	return !(rule->of & CAVE_RULE_SIX) == !a->six && compare(first, word, n) <= 0 && compare(word, last, n) <= 0;
 }
 
 static bool holds_port(const struct rules *r, const struct cave_rule *rule, uint32_t port)

@@ -91,10 +91,10 @@ static void put_range(struct text *t, const struct rules *r, const struct cave_r
 	uint32_t raw[4];
 
 	for (int last = 0; last < 2; last++) {
-		const uint32_t *word = rules_address(r, rule, last);
+		const uint32_t n = rules_address(r, rule, last, raw);
 
-		for (int w = 0; w < (rule->of & CAVE_RULE_SIX ? 4 : 1); w++)
-			raw[w] = htonl(word[w]);
+		for (uint32_t w = 0; w < n; w++)
+			raw[w] = htonl(raw[w]);
 		inet_ntop(rule->of & CAVE_RULE_SIX ? AF_INET6 : AF_INET, raw, text[last], sizeof text[last]);
 	}
 	put(t, strcmp(text[0], text[1]) ? "%s-%s" : "%s", text[0], text[1]);
@@ -148,13 +148,14 @@ static void put_line(struct text *t, const struct rules *r, const struct cave_ru
 /* An address of which the same port may be had: what to name in the call. */
 static void put_host(struct text *t, const struct rules *r, const struct cave_denial *d, const struct cave_rule *rule)
 {
-	const uint32_t *first = rules_address(r, rule, false), *last = rules_address(r, rule, true);
+	uint32_t first[4], last[4], n = rules_address(r, rule, false, first);
 	char room[INET6_ADDRSTRLEN];
 
 	address(d, room);
 	if (!is_bind(d) || (strcmp(room, "::") && strcmp(room, "0.0.0.0")))
 		return;
-	if (memcmp(first, last, (size_t)((const char *)last - (const char *)first)))
+	rules_address(r, rule, true, last);
+	if (memcmp(first, last, n * sizeof *first))
 		return;
 	put(t, "; pass host \"");
 	put_range(t, r, rule);

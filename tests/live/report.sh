@@ -143,6 +143,22 @@ says "all ports of the nearest rule" "$grants.1:80; no rule; ports.cave:1 grants
 says "or the first of them" "$grants.2:80; no rule; ports.cave:1 grants tcp 127.0.0.2 port { 1, 3, 5, 7, and more }"
 says "a port that only the second range has" \
 	"$grants.3:8010; no rule; ports.cave:1 grants tcp 127.0.0.1 port { 443, 8000-8010 }"
+compile spans "$work/spans.bpf" <<'END'
+profile spans {
+    network {
+        allow tcp 10.9.0.5-10.9.0.9 port 7
+        allow tcp 2001:db8:4000::/35 port 8
+        allow tcp 2001:db8::5-2001:db8::9 port 9
+    }
+}
+END
+run "$caverun" --report "$work/spans.bpf" -- "$probe" tcp 10.9.0.9 80 , tcp 2001:db8:5fff::1 80 , tcp 2001:db8::9 80
+grants='no rule; spans.cave'
+says "a range that is no prefix" "refused by policy: connect tcp 10.9.0.9:80; $grants:3 grants tcp 10.9.0.5-10.9.0.9 port 7"
+says "a prefix that ends within a word" "refused by policy: connect tcp [2001:db8:5fff::1]:80; $grants:4 grants \
+tcp 2001:db8:4000::-2001:db8:5fff:ffff:ffff:ffff:ffff:ffff port 8"
+says "a range of IPv6" \
+	"refused by policy: connect tcp [2001:db8::9]:80; $grants:5 grants tcp 2001:db8::5-2001:db8::9 port 9"
 compile plain "$work/plain.bpf" <<'END'
 profile plain { }
 END
