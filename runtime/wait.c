@@ -144,6 +144,9 @@ static bool reached_tool(const struct signalfd_siginfo *info)
 {
 	static const int terminal[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGWINCH, SIGCONT, SIGTTIN, SIGTTOU };
 
+	/* That the terminal is gone its session's leader alone is told (tty_signal_session_leader()). */
+	if ((info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT) && getsid(0) == getpid())
+		return false;
 	for (size_t i = 0; info->ssi_code == SI_KERNEL && i < sizeof terminal / sizeof *terminal; i++)
 		if ((int)info->ssi_signo == terminal[i])
 			return true;

@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -136,6 +137,26 @@ def try_all(kind, start):
     t.end()
 
 
+def try_alone(label, command, end):
+    """As the leader of the session, as under ssh -t: the kernel tells it alone that the terminal is gone."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp(command[0], command)
+    seen = b""
+    while b"here" not in seen:
+        seen += os.read(fd, 4096)
+    time.sleep(0.3)
+    os.close(fd)
+    deadline = time.monotonic() + PATIENCE
+    while (gone := os.waitpid(pid, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if gone == (0, 0):
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    ended = gone != (0, 0) and os.waitstatus_to_exitcode(gone[1]) == end
+    result(ended, f"{label}: it hears that the terminal is gone", gone)
+
+
 def main():
     if os.geteuid():
         print("skip terminal: it needs root")
@@ -153,6 +174,17 @@ def main():
         try_all("control, without a sandbox", "env")
         try_all("root", f"{work}/caverun {work}/p.bpf --")
         try_all("user", f"{nobody} {work}/caverun {work}/p.bpf --")
+        with open(f"{work}/c.cave", "w") as f:
+            f.write('profile c { childProcess { max-processes 2; execute "/bin/", "/usr/bin/" } }\n')
+        subprocess.run([f"{BUILD}/cavec", f"{work}/c.cave", "-o", f"{work}/c.bpf"], check=True)
+        tool = "import os, signal, time; {}os.write(1, b'here'); {}time.sleep({})"
+        for what, before, after, seconds, end in (
+                ("", "", "", 60, 129), (", which it ignores", "signal.signal(1, signal.SIG_IGN); ", "", 1, 0),
+                (", stopped", "", "os.kill(os.getpid(), signal.SIGSTOP); ", 60, 129)):
+            program = ["/usr/bin/python3", "-c", tool.format(before, after, seconds)]
+            for policy in "p", "c":
+                try_alone(f"alone, {policy}{what}", [f"{work}/caverun", f"{work}/{policy}.bpf", "--", *program], end)
+            try_alone(f"control: alone, without a sandbox{what}", program, -1 if end else 0)
         try_all("traced", f"{work}/caverun --trace {work}/p.bpf --")
     finally:
         shutil.rmtree(work, ignore_errors=True)
