@@ -34,15 +34,12 @@ void load_field_port(struct hook_gen *g, uint32_t offset)
 
 void load_field_word(struct hook_gen *g, uint8_t reg, uint32_t offset)
 {
-	const uint8_t low = reg == BPF_REG_1 ? BPF_REG_2 : BPF_REG_1;
+	const uint8_t high = reg == BPF_REG_1 ? BPF_REG_2 : BPF_REG_1; /* of the number that a word is when it is loaded */
 
 	load_field(g, BPF_H, reg, offset);
-	asm_host_order(&g->s, reg, 16);
-	asm_alu(&g->s, BPF_ALU64 | BPF_LSH | BPF_K, reg, 16);
-	load_field(g, BPF_H, low, offset + 2);
-	asm_host_order(&g->s, low, 16);
-	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU64 | BPF_OR | BPF_X, .dst_reg = reg, .src_reg = low });
-	asm_host_order(&g->s, reg, 32);
+	load_field(g, BPF_H, high, offset + 2);
+	asm_alu(&g->s, BPF_ALU64 | BPF_LSH | BPF_K, high, 16);
+	asm_emit(&g->s, (struct bpf_insn){ .code = BPF_ALU64 | BPF_OR | BPF_X, .dst_reg = reg, .src_reg = high });
 }
 
 void load_field_words(struct hook_gen *g, uint32_t offset)

@@ -209,7 +209,7 @@ static bool is_comparable(const struct value *v, unsigned op, bool narrow)
 {
 	const bool moved = v->left || v->swapped || v->scattered;
 
-	if (op == BPF_JSET || (v->variable == WALK_FLAGS && !v->scattered) || may_be_negative(v))
+	if (op == BPF_JSET || (v->variable == WALK_FLAGS && !v->scattered) || may_be_negative(v) || (v->swapped && v->left))
 		return false;
 	if (moved && ((op != BPF_JEQ && op != BPF_JNE) || v->add || v->negative))
 		return false;

@@ -342,12 +342,34 @@ static bool compute_numbers(const struct bpf_insn *insn, struct value *d, uint64
 	return true;
 }
 
+/* A field in network order, and nothing else that was done to it but that it was moved. */
+static bool is_swapped(const struct value *v)
+{
+	return v->kind == FIELD && v->swapped && !v->negative && !v->add && !v->scattered;
+}
+
+/* Two in network order: what lies higher in the variable lies lower in the number. */
+static bool join_swapped(struct value *d, const struct value *high, const struct value *low)
+{
+	struct value joined = *low;
+
+	if (low->left || high->left != low->width || low->shift != high->shift + high->width || low->width % 8 ||
+	    high->width % 8)
+		return false;
+	joined.shift = high->shift;
+	joined.width = (uint8_t)(low->width + high->width);
+	*d = joined;
+	return true;
+}
+
 /* Two fields that lie beside each other, in the variable and in the number. */
 static bool join(struct value *d, const struct value *v)
 {
 	const struct value *high = d->left > v->left ? d : v, *low = high == d ? v : d;
 	struct value joined = *low;
 
+	if (is_swapped(d) && is_swapped(v) && d->variable == v->variable && d->variable != WALK_FLAGS)
+		return join_swapped(d, high, low);
 	if (!is_plain(d) || !is_plain(v) || d->variable != v->variable || d->variable == WALK_FLAGS ||
 	    high->left != low->left + low->width || high->shift != low->shift + low->width)
 		return false;
@@ -358,7 +380,7 @@ static bool join(struct value *d, const struct value *v)
 
 static bool shift_field(struct value *d, unsigned op, unsigned by)
 {
-	if (!is_plain(d))
+	if (!is_plain(d) && !(op == BPF_LSH && is_swapped(d)))
 		return false;
 	if (op == BPF_LSH) {
 		d->left = (uint8_t)(d->left + by);
@@ -382,7 +404,7 @@ static bool mask_field(struct value *d, uint64_t mask)
 	const uint64_t run = mask >> low;
 	unsigned bits;
 
-	if (d->swapped && d->width == 16 && !d->negative && !d->add) {
+	if (d->swapped && d->width == 16 && !d->negative && !d->add && !d->left) {
 		/* Of a number in network order: what its low bits are, which are not moved; nothing but 0 is told apart. */
 		const uint64_t own = walk_swap(mask & UINT16_MAX, 16);
 
@@ -418,10 +440,12 @@ static bool compute_field(const struct bpf_insn *insn, struct value *d, uint64_t
 	}
 	if (op == BPF_AND)
 		return mask_field(d, right);
-	if (narrow || d->swapped || d->scattered || d->variable == WALK_FLAGS)
+	if (narrow || d->scattered || d->variable == WALK_FLAGS)
 		return false;
 	if (op == BPF_LSH || op == BPF_RSH)
 		return shift_field(d, op, (unsigned)right);
+	if (d->swapped)
+		return false;
 	if (d->left || d->width > 63)
 		return false;
 	if (op == BPF_ADD)

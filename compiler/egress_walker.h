@@ -15,8 +15,8 @@ enum kind { UNSET, NUMBER, FIELD, CONTEXT, STACK, MAP, TABLE, PACKET, PACKET_END
 
 /*
  * A number, a pointer, or a field of a variable: bits [shift, shift + width) of it, moved left, then added to a number
- * or taken from one; or, while it is in network order, with its bytes swapped.  That is all that programs make of what
- * they decide by before they compare it.
+ * or taken from one; or, while it is in network order, with its bytes swapped before it is moved.  That is all that
+ * programs make of what they decide by before they compare it.
  */
 struct value {
 	uint8_t kind;
