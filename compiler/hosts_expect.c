@@ -20,7 +20,8 @@ bool host_is_expected(const struct node *expectation)
 	const struct node *proto = expectation->kids->next, *to = proto ? proto->next : NULL;
 
 	return is_word(expectation->kids, "lookup") ||
-	       (is_word(expectation->kids, "connect") && to && to->kind == N_WORD && host_is_name(to->text));
+	       (is_word(expectation->kids, "connect") && (is_word(proto, "tcp") || is_word(proto, "udp")) && to &&
+		to->kind == N_WORD && host_is_name(to->text));
 }
 
 static bool wrong_form(struct diags *d, const struct node *expectation)

@@ -2,6 +2,7 @@
 /* expect { … }: the lines are checked here, and kept until there are programs to run them on. */
 #include <string.h>
 
+#include "bpf/limits.h"
 #include "compiler/egress.h"
 #include "compiler/hosts.h"
 #include "compiler/paths.h"
@@ -134,6 +135,40 @@ static void expect_host(struct resolver *r, const struct node *n)
 		*ARENA_PUSH(r->arena, r->lookup, r->nlookups, r->lookup_cap) = x;
 }
 
+/* The i-th word that an expectation may be about. */
+static const char *kind_at(const void *context, size_t i)
+{
+	static const char *const words[] = { "connect", "lookup", "syscall", "max-processes" };
+	const size_t nwords = sizeof words / sizeof *words, nsubjects = sizeof subjects / sizeof *subjects;
+
+	(void)context;
+	if (i < nwords)
+		return words[i];
+	if (i < nwords + nsubjects)
+		return subjects[i - nwords].word;
+	return i < nwords + nsubjects + CAVE_LIMITS ? limit_table[i - nwords - nsubjects].name : NULL;
+}
+
+/* A word of the language may become a kind of expectation; any other is a slip. */
+static void refuse_kind(struct resolver *r, const struct node *n)
+{
+	static const char *const later[] = { "listen", "resolver", "netlink", NULL };
+	const char *text = n->kids->text ? n->kids->text : "", *meant = did_you_mean(text, kind_at, NULL);
+	struct diag *e;
+
+	for (size_t i = 0; later[i]; i++)
+		if (strcmp(later[i], text) == 0) {
+			unsupported(r, n->kids->at, "this kind of expectation is");
+			return;
+		}
+	e = diag_error(r->diags, CAVE_UNKNOWN_NAME, n->kids->at, "'%s' is nothing that can be expected of", text);
+	if (meant)
+		diag_note(r->diags, e, nowhere, "did you mean: %s %s", n->text, meant);
+	else
+		diag_note(r->diags, e, nowhere,
+			  "it may be connect, lookup, syscall, read, write, execute, env, max-processes, or a limit");
+}
+
 void resolve_expect(struct resolver *r, const struct node *statement)
 {
 	for (const struct node *n = statement->kids; n; n = n->next) {
@@ -148,6 +183,6 @@ void resolve_expect(struct resolver *r, const struct node *statement)
 		else if (is_word(n->kids, "connect"))
 			expect_connect(r, n);
 		else if (!expect_subject(r, n) && !expect_bound(r, n))
-			unsupported(r, n->kids->at, "this kind of expectation is");
+			refuse_kind(r, n);
 	}
 }

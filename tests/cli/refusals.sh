@@ -558,6 +558,15 @@ in_nested "2:30:$widens" 'syscalls { allow acct }'
 in_nested "2:30:$widens" 'syscalls { allow quotactl_fd(cmd & O_DIRECT) }'
 expect "a call whose values differ between architectures is named once" \
 	"$("$cavec" "$work/p.cave" -o "$work/p.bpf" 2>&1 | grep -c "$widens")" = 1
+# expects POSITION:CODE LINE, on line 1 from column 22
+expects() { printf 'profile p { expect { %s } }\n' "$2" | refused "expect: $2" "$1"; }
+expects 1:27:cave_profile_unknown_name 'deny conect tcp 10.0.0.1 port 1'
+expect 'and what was meant' -n "$("$cavec" "$work/p.cave" -o "$work/p.bpf" 2>&1 | grep 'did you mean: deny connect')"
+expects 1:27:cave_profile_unknown_name 'deny credential X'
+expects 1:27:cave_profile_unsupported 'deny listen tcp 127.0.0.1 port 1'
+expects 1:22:cave_profile_syntax 'deny connect 10.0.0.1 port 443'
+expect 'and the protocol that it lacks' -n \
+	"$("$cavec" "$work/p.cave" -o "$work/p.bpf" 2>&1 | grep 'write: deny connect tcp ADDRESS port N')"
 # within OUTER INNER: a profile of the body INNER is not refused in one of the body OUTER.
 within() {
 	printf 'profile p {\n  %s\n  profile inner { %s }\n}\n' "$1" "$2" >"$work/p.cave"
