@@ -23,6 +23,7 @@ struct parser {
 	uint32_t offset; /* of the next byte to scan */
 	int previous; /* the last token given to the grammar */
 	unsigned parens, braces; /* open ones */
+	unsigned operators; /* in the parentheses that are open */
 	bool secret, secret_before; /* names of variables stand here, or stood before the last token */
 	bool unclosed; /* the file has ended within a block */
 	bool failed;

@@ -480,6 +480,11 @@ static struct alternatives resolve_in(struct context *c, const struct node *n, b
 	if (c->failed)
 		return nothing;
 	tidy(&r);
+	if (r.n > RANGES_MAX) {
+		fail(c, CAVE_UNSUPPORTED, n, "a filter cannot tell so many values apart: these are %zu, without their neighbours",
+		     r.n);
+		return nothing;
+	}
 	return range_test(c, &left, r, negate);
 }
 

@@ -22,6 +22,9 @@ struct alternatives {
 
 enum { ALTERNATIVES_MAX = 256 };
 
+/* Values that one `in` lists, neighbours as one: more is no filter that the kernel takes. */
+enum { RANGES_MAX = 16384 };
+
 /*
  * Resolves the condition of a call for one architecture.  `builtin` text may compare with `self`.  Returns false after
  * an error was recorded: an unknown argument or constant, a value that the argument cannot have, a

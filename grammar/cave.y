@@ -409,7 +409,8 @@ junk_lines: junk | junk_lines separator junk
 
 %%
 
-enum { MAX_NESTING = 100 };
+/* What is made of a condition is as deep as it has operators. */
+enum { MAX_NESTING = 100, MAX_OPERATORS = 1000 };
 
 /* Where a line may go on: a newline there is no token. */
 static bool continues(int previous)
@@ -438,6 +439,11 @@ static bool is_secret(bool before, int token)
 	return before && token != NEWLINE && token != ';' && token != '}' && token != END;
 }
 
+static bool is_operator(int token)
+{
+	return token == AND || token == OR || token == '&' || token == '|' || token == '!';
+}
+
 static int cave_lex(CAVE_STYPE *value, struct span *at, struct parser *p)
 {
 	int token;
@@ -455,6 +461,14 @@ static int cave_lex(CAVE_STYPE *value, struct span *at, struct parser *p)
 		diag_error(p->diags, CAVE_SYNTAX, *at, "nested more than %d deep", MAX_NESTING);
 		p->failed = true;
 		token = END;
+	}
+	p->operators = p->parens ? p->operators + is_operator(token) : 0;
+	if (p->operators == MAX_OPERATORS + 1 && is_operator(token)) {
+		diag_note(p->diags,
+			  diag_error(p->diags, CAVE_SYNTAX, *at, "a condition has %d operators at most", MAX_OPERATORS),
+			  (struct span){ 0, 0, 0 }, "many values of one argument are: in { 1, 5, 8-20 }");
+		p->failed = true;
+		token = BAD;
 	}
 	p->secret_before = p->secret;
 	p->secret = is_secret(p->secret, token);

@@ -167,6 +167,34 @@ expect_code "more variables than an artefact holds" 1 cave_profile_value "$cavec
 many 4100 's/.*/files { read "\/a\/&" }/' >"$work/p.cave"
 expect_code "more paths than an artefact holds" 1 cave_profile_value "$cavec" "$work/p.cave" -o "$work/p.bpf"
 
+# chain COUNT OPERATOR: an argument compared with so many values, one after the other.
+chain() {
+	printf 'profile p { syscalls { allow personality(persona == 0'
+	seq "$1" | sed "s/.*/ $2 &/" | tr -d '\n'
+	printf ') } }\n'
+}
+chain 1000 '|| persona ==' >"$work/p.cave"
+expect_status "a condition with 1,000 operators" 0 timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+rm -f "$work/p.bpf"
+for operator in '|| persona ==' '\&\& persona ==' '|' '\& '; do
+	chain 200000 "$operator" >"$work/p.cave"
+	run timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+	expect "a condition with 200,000: $operator" "$status$(grep -c 'has 1000 operators at most' "$work/err")$(
+		grep -c error: "$work/err")" = 111
+done
+{
+	printf 'profile p { syscalls { allow personality('
+	seq 200000 | tr '\n' '!' | tr -d 0-9
+	printf 'persona) } }\n'
+} >"$work/p.cave"
+expect_code "200,000 negations" 1 cave_profile_syntax timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+{
+	printf 'profile p { syscalls { allow personality(persona in { 0'
+	seq 2 2 400000 | sed 's/.*/, &/' | tr -d '\n'
+	printf ' }) } }\n'
+} >"$work/p.cave"
+expect_code "200,000 values" 1 cave_profile_unsupported timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+
 # Paths are taken as they stand.
 refused "a tilde" cave_profile_value 1:26 'profile p { files { read ~/.ssh } }\n'
 refused "a wildcard" cave_profile_value 1:26 'profile p { files { read "/etc/*.conf" } }\n'
