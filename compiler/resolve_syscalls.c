@@ -8,6 +8,7 @@
 
 #include "compiler/resolve.h"
 #include "compiler/syscalls.h"
+#include "compiler/syscalls_data.h"
 #include "compiler/syscalls_errno.h"
 
 static const struct span nowhere;
@@ -24,8 +25,30 @@ static void resolve_base(struct resolver *r, const struct node *n)
 			  nowhere, "they are: base default (the default), base none");
 }
 
+/* The work that a call makes grows with the square of its conditions, and no filter of the kernel's holds so many. */
+enum { CONDITIONS_MAX = 1000 };
+
+static void count_condition(struct resolver *r, const struct node *item)
+{
+	size_t n;
+	const struct syscall_row *rows = syscall_table(&n), *row = syscall_find(item->text);
+
+	if (!row)
+		return;
+	if (!r->nconditions)
+		r->nconditions = ARENA_ARRAY(r->arena, n, uint16_t);
+	if (r->nconditions[row - rows] > CONDITIONS_MAX)
+		return;
+	if (++r->nconditions[row - rows] > CONDITIONS_MAX)
+		diag_error(r->diags, CAVE_UNSUPPORTED, item->at, "this is condition number %d on %s; there may be %d",
+			   CONDITIONS_MAX + 1, row->name, CONDITIONS_MAX);
+}
+
 static void add_rule(struct resolver *r, const struct node *n)
 {
+	for (const struct node *item = n->kids; item; item = item->next)
+		if (item->kind == N_SYS_ITEM && item->kids)
+			count_condition(r, item);
 	syscalls_check(r->diags, r->policy, n);
 	*ARENA_PUSH(r->arena, r->sys_rule, r->nsys_rules, r->sys_cap) = n;
 }

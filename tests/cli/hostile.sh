@@ -195,6 +195,13 @@ expect_code "200,000 negations" 1 cave_profile_syntax timeout 10 "$cavec" "$work
 } >"$work/p.cave"
 expect_code "200,000 values" 1 cave_profile_unsupported timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
 
+many 1000 's/.*/syscalls { deny personality(persona == 1) }/' >"$work/p.cave"
+expect_status "1,000 conditions on a call" 0 timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+rm -f "$work/p.bpf"
+many 80000 's/.*/syscalls { deny personality(persona == 1) }/' >"$work/p.cave"
+run timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+expect "80,000 of them" "$status$(grep -c 'p.cave:1002:.*unsupported' "$work/err")$(grep -c error: "$work/err")" = 111
+
 # Paths are taken as they stand.
 refused "a tilde" cave_profile_value 1:26 'profile p { files { read ~/.ssh } }\n'
 refused "a wildcard" cave_profile_value 1:26 'profile p { files { read "/etc/*.conf" } }\n'
