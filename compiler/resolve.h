@@ -53,7 +53,7 @@ struct resolver {
 	size_t nnet_rules, net_cap, nlistens, listen_cap;
 	struct host_rule *host_rule;
 	size_t nhost_rules, host_cap, nhost_names; /* nhost_names: as they are spelled, exceptions too */
-	uint16_t *nconditions; /* by row of the table of system calls: the conditions on it; NULL: none yet */
+	uint32_t *nconditions; /* by row of the table of system calls: the conditions on it; NULL: none yet */
 	bool net_incomplete; /* see struct policy */
 	struct credential_use *credential;
 	size_t ncredentials, credential_cap;

@@ -26,7 +26,7 @@ static void resolve_base(struct resolver *r, const struct node *n)
 }
 
 /* The work that a call makes grows with the square of its conditions, and no filter of the kernel's holds so many. */
-enum { CONDITIONS_MAX = 1000 };
+enum { CONDITIONS_MAX = 4096 };
 
 static void count_condition(struct resolver *r, const struct node *item)
 {
@@ -36,7 +36,7 @@ static void count_condition(struct resolver *r, const struct node *item)
 	if (!row)
 		return;
 	if (!r->nconditions)
-		r->nconditions = ARENA_ARRAY(r->arena, n, uint16_t);
+		r->nconditions = ARENA_ARRAY(r->arena, n, uint32_t);
 	if (r->nconditions[row - rows] > CONDITIONS_MAX)
 		return;
 	if (++r->nconditions[row - rows] > CONDITIONS_MAX)
@@ -76,7 +76,7 @@ static bool outcome(struct resolver *r, const struct node *n, struct sys_result 
 	bool allows = strcmp(n->text, "allow") == 0 || strcmp(n->text, "log") == 0;
 
 	if (error)
-		*out = (struct sys_result){ SYS_ERRNO, (uint16_t)error };
+		*out = (struct sys_result){ SYS_ERRNO, (uint32_t)error };
 	else if (strcmp(n->text, "kill") == 0 && !n->kids)
 		*out = (struct sys_result){ SYS_KILL, 0 };
 	else if (allows && !n->kids && n->kind == N_DEFAULT)

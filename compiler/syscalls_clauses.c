@@ -402,6 +402,57 @@ static bool absorb(struct arena *a, struct list *l, size_t i)
 	return true;
 }
 
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct sys_range *x = a, *y = b;
+
+	return compare_u64(x->lo, y->lo);
+}
+
+/* Sorts ranges and joins those that overlap or touch; returns how many there are then. */
+static size_t coalesce(struct sys_range *r, size_t n)
+{
+	size_t kept = 0;
+
+	sort(r, n, sizeof *r, compare_ranges);
+	for (size_t i = 1; i < n; i++)
+		if (r[kept].hi == UINT64_MAX || r[i].lo <= r[kept].hi + 1)
+			r[kept].hi = r[i].hi > r[kept].hi ? r[i].hi : r[kept].hi;
+		else
+			r[++kept] = r[i];
+	return n ? kept + 1 : 0;
+}
+
+static bool is_single(const struct alternative *x)
+{
+	return x->n == 1 && !x->test[0].self;
+}
+
+/* Takes into item `i`, which is one test, those behind it that are one test of the same register. */
+static void unite_singles(struct arena *a, struct list *l, size_t i)
+{
+	const struct sys_test *like = &l->item[i].test[0];
+	struct sys_range *r = NULL;
+	size_t n = 0, cap = 0, kept = i + 1;
+	struct sys_test *test;
+
+	for (size_t j = i; j < l->n; j++) {
+		const struct alternative *x = &l->item[j];
+		bool same = is_single(x) && same_register(like, &x->test[0]);
+
+		for (size_t k = 0; same && k < x->test[0].nranges; k++)
+			*ARENA_PUSH(a, r, n, cap) = x->test[0].range[k];
+		if (!same)
+			l->item[kept++] = *x;
+	}
+	if (kept == l->n)
+		return;
+	test = ARENA_ARRAY(a, 1, struct sys_test);
+	*test = with_ranges(like, r, coalesce(r, n));
+	l->item[i] = normal_tests(a, &(struct alternative){ test, 1 });
+	l->n = kept;
+}
+
 struct alternatives alternatives_normal(struct arena *a, struct alternatives alt)
 {
 	struct list l = { NULL, 0, 0 };
@@ -412,6 +463,10 @@ struct alternatives alternatives_normal(struct arena *a, struct alternatives alt
 		if (alternative_possible(&x))
 			push(a, &l, x);
 	}
+	/* Long lists of values are one test; pair by pair they would be copied once for each. */
+	for (size_t i = 0; i < l.n; i++)
+		if (is_single(&l.item[i]))
+			unite_singles(a, &l, i);
 	/* From one order to begin with, so that the pairs are met in one order. */
 	for (bool changed = true; changed && l.n;) {
 		changed = false;
@@ -434,20 +489,36 @@ bool alternatives_equal(struct alternatives x, struct alternatives y)
 
 /* --- clauses ------------------------------------------------------------------------------------------ */
 
-/* The line of the first clause with this result that means no more than `x`. */
-static line_id line_of(struct arena *a, const struct sys_clause *clause, size_t n, struct sys_result result,
-		       const struct alternative *x)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct alternative own = { clause[i].test, clause[i].ntests };
-		struct alternatives alt = { &own, 1 };
+/* A clause in normal form; without a line, or if it can never hold, it is nobody's. */
+struct own {
+	bool counts;
+	struct alternative normal;
+};
 
-		if (!clause[i].line || !sys_result_equal(clause[i].result, result))
+static const struct own *own_forms(struct arena *a, const struct sys_clause *clause, size_t n)
+{
+	struct own *own = ARENA_ARRAY(a, n + 1, struct own);
+
+	for (size_t i = 0; i < n; i++) {
+		struct alternative x = { clause[i].test, clause[i].ntests };
+		struct alternatives alt = { &x, 1 };
+
+		if (!clause[i].line)
 			continue;
 		alt = alternatives_normal(a, alt);
-		if (alt.n && alternative_covers(x, &alt.item[0]))
-			return clause[i].line;
+		own[i].counts = alt.n > 0;
+		own[i].normal = alt.n ? alt.item[0] : x;
 	}
+	return own;
+}
+
+/* The line of the first clause with this result that means no more than `x`. */
+static line_id line_of(const struct sys_clause *clause, const struct own *own, size_t n, struct sys_result result,
+		       const struct alternative *x)
+{
+	for (size_t i = 0; i < n; i++)
+		if (own[i].counts && sys_result_equal(clause[i].result, result) && alternative_covers(x, &own[i].normal))
+			return clause[i].line;
 	return 0;
 }
 
@@ -489,12 +560,14 @@ const struct sys_clause *clauses_normal(struct arena *a, const struct sys_clause
 {
 	struct sys_result *result = ARENA_ARRAY(a, n + 1, struct sys_result);
 	struct sys_clause *out = NULL;
+	const struct own *own;
 	size_t cap = 0, results;
 
 	*nout = n;
 	if (n == 0 || (n == 1 && clause[0].ntests == 0))
 		return clause;
 	*nout = 0;
+	own = own_forms(a, clause, n);
 	results = distinct_results(clause, n, result);
 	for (size_t i = 0; i < results; i++) {
 		struct alternatives alt = normal_of(a, clause, n, result[i]);
@@ -502,7 +575,7 @@ const struct sys_clause *clauses_normal(struct arena *a, const struct sys_clause
 		for (size_t j = 0; j < alt.n; j++)
 			*ARENA_PUSH(a, out, *nout, cap) =
 				(struct sys_clause){ result[i], alt.item[j].test, alt.item[j].n,
-						     line_of(a, clause, n, result[i], &alt.item[j]) };
+						     line_of(clause, own, n, result[i], &alt.item[j]) };
 	}
 	return out;
 }

@@ -499,27 +499,128 @@ static struct alternatives resolve_truth(struct context *c, const struct node *n
 	return range_test(c, &t, one_range(c, 1, type_mask(t.type)), negate);
 }
 
+static struct alternatives resolve(struct context *c, const struct node *n, bool negate);
+
+/* Values of one register, of which more may come: they are sorted once. */
+struct values {
+	struct sys_test like;
+	struct sys_range *range;
+	size_t n, cap;
+};
+
+static void add_values(struct context *c, struct values *v, const struct sys_test *t)
+{
+	v->like = *t;
+	for (size_t i = 0; i < t->nranges; i++)
+		*ARENA_PUSH(c->arena, v->range, v->n, v->cap) = t->range[i];
+}
+
+static struct alternatives values_end(struct context *c, struct values *v)
+{
+	struct ranges r = { v->range, v->n };
+	struct sys_test t = v->like;
+
+	tidy(&r);
+	t.range = r.item;
+	t.nranges = r.n;
+	*v = (struct values){ .n = 0 };
+	return one_test(c, t);
+}
+
+static bool is_one(const struct alternatives *x)
+{
+	return x->n == 1 && x->item->n == 1 && !x->item->test->self;
+}
+
+/* `a` or `b`, where `a` may still be in the making. */
+static struct alternatives also(struct context *c, struct values *v, struct alternatives a, struct alternatives b)
+{
+	if (is_one(&a) && is_one(&b) && same_register(a.item->test, b.item->test)) {
+		if (!v->n)
+			add_values(c, v, a.item->test);
+		add_values(c, v, b.item->test);
+		return a;
+	}
+	return either(c, v->n ? values_end(c, v) : a, b);
+}
+
+/* `a` and `b` the same way: the tests of both, where each is one alternative. */
+struct tests {
+	struct sys_test *test;
+	size_t n, cap;
+};
+
+static void add_tests(struct context *c, struct tests *t, const struct alternative *x)
+{
+	for (size_t i = 0; i < x->n; i++)
+		*ARENA_PUSH(c->arena, t->test, t->n, t->cap) = x->test[i];
+}
+
+static struct alternatives tests_end(struct context *c, struct tests *t)
+{
+	struct alternative *item = ARENA_ARRAY(c->arena, 1, struct alternative);
+
+	*item = (struct alternative){ t->test, t->n };
+	*t = (struct tests){ .n = 0 };
+	return (struct alternatives){ item, 1 };
+}
+
+static struct alternatives as_well(struct context *c, struct tests *t, struct alternatives a, struct alternatives b)
+{
+	if (a.n == 1 && b.n == 1) {
+		if (!t->n)
+			add_tests(c, t, a.item);
+		add_tests(c, t, b.item);
+		return a;
+	}
+	return both(c, t->n ? tests_end(c, t) : a, b);
+}
+
+/* The parts of a chain, the last one first: `a || b || c` is ((a || b) || c). */
+static const struct node **chain_of(struct context *c, const struct node *n, size_t *count)
+{
+	const enum node_kind kind = n->kind;
+	const struct node **part = NULL;
+	size_t cap = 0;
+
+	for (*count = 0; n->kind == kind; n = n->kids)
+		*ARENA_PUSH(c->arena, part, *count, cap) = n->kids->next;
+	*ARENA_PUSH(c->arena, part, *count, cap) = n;
+	return part;
+}
+
+static struct alternatives resolve_chain(struct context *c, const struct node *n, bool negate)
+{
+	const bool any = (n->kind == N_OR) != negate;
+	struct values values = { .n = 0 };
+	struct tests tests = { .n = 0 };
+	size_t count;
+	const struct node **part = chain_of(c, n, &count);
+	struct alternatives a = resolve(c, part[count - 1], negate), b;
+
+	for (size_t i = count - 1; i-- > 0 && !c->failed;) {
+		b = resolve(c, part[i], negate);
+		if (c->failed)
+			return nothing;
+		a = any ? also(c, &values, a, b) : as_well(c, &tests, a, b);
+		if (a.n > ALTERNATIVES_MAX)
+			fail(c, CAVE_VALUE, n, "the condition has more than %d alternatives when written out",
+			     ALTERNATIVES_MAX);
+	}
+	if (c->failed)
+		return nothing;
+	return values.n ? values_end(c, &values) : tests.n ? tests_end(c, &tests) : a;
+}
+
 static struct alternatives resolve(struct context *c, const struct node *n, bool negate)
 {
-	struct alternatives a, b;
-
 	switch (n->kind) {
 	case N_NOT: return resolve(c, n->kids, !negate);
 	case N_COMPARE: return resolve_compare(c, n, negate);
 	case N_IN: return resolve_in(c, n, negate);
 	case N_TRUTH: return resolve_truth(c, n, negate);
-	default: break;
+	default: return resolve_chain(c, n, negate);
 	}
-	a = resolve(c, n->kids, negate);
-	b = resolve(c, n->kids->next, negate);
-	if (c->failed)
-		return nothing;
-	a = (n->kind == N_OR) != negate ? either(c, a, b) : both(c, a, b);
-	if (a.n > ALTERNATIVES_MAX)
-		fail(c, CAVE_VALUE, n,
-		     "the condition has more than %d alternatives when written out",
-		     ALTERNATIVES_MAX);
-	return c->failed ? nothing : a;
 }
 
 bool condition_resolve(struct diags *d, struct arena *a, enum sys_arch arch, const char *call,

@@ -540,11 +540,21 @@ static void deny_whole(struct resolution *r, size_t row, const struct line *l)
 	*old = (struct denial){ l->item, l->result, l->line };
 }
 
+static bool has_base_denials(const struct clauses *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (is_denial(c->item[i].result) && !c->item[i].line)
+			return true;
+	return false;
+}
+
 /* Where a line says how a call is refused, the base set does not: what is left of its own denials is the rest. */
 static void cut_base_denials(struct resolution *r, size_t row, const struct line *l)
 {
 	struct clauses kept = { .item = NULL };
 
+	if (!has_base_denials(&r->clauses[row]))
+		return;
 	for (size_t i = 0; i < r->clauses[row].n; i++) {
 		struct sys_clause c = r->clauses[row].item[i];
 		struct alternative own = { c.test, c.ntests };

@@ -410,7 +410,7 @@ junk_lines: junk | junk_lines separator junk
 %%
 
 /* What is made of a condition is as deep as it has operators. */
-enum { MAX_NESTING = 100, MAX_OPERATORS = 1000 };
+enum { MAX_NESTING = 100, MAX_OPERATORS = 4096 };
 
 /* Where a line may go on: a newline there is no token. */
 static bool continues(int previous)

@@ -173,13 +173,13 @@ chain() {
 	seq "$1" | sed "s/.*/ $2 &/" | tr -d '\n'
 	printf ') } }\n'
 }
-chain 1000 '|| persona ==' >"$work/p.cave"
-expect_status "a condition with 1,000 operators" 0 timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+chain 4096 '|| persona ==' >"$work/p.cave"
+expect_status "a condition with 4,096 operators" 0 timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
 rm -f "$work/p.bpf"
 for operator in '|| persona ==' '\&\& persona ==' '|' '\& '; do
 	chain 200000 "$operator" >"$work/p.cave"
 	run timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
-	expect "a condition with 200,000: $operator" "$status$(grep -c 'has 1000 operators at most' "$work/err")$(
+	expect "a condition with 200,000: $operator" "$status$(grep -c 'has 4096 operators at most' "$work/err")$(
 		grep -c error: "$work/err")" = 111
 done
 {
@@ -195,12 +195,12 @@ expect_code "200,000 negations" 1 cave_profile_syntax timeout 10 "$cavec" "$work
 } >"$work/p.cave"
 expect_code "200,000 values" 1 cave_profile_unsupported timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
 
-many 1000 's/.*/syscalls { deny personality(persona == 1) }/' >"$work/p.cave"
-expect_status "1,000 conditions on a call" 0 timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
+many 4096 's/.*/syscalls { deny personality(persona == 1&) }/' >"$work/p.cave"
+expect_status "4,096 conditions on a call" 0 timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
 rm -f "$work/p.bpf"
 many 80000 's/.*/syscalls { deny personality(persona == 1) }/' >"$work/p.cave"
 run timeout 10 "$cavec" "$work/p.cave" -o "$work/p.bpf"
-expect "80,000 of them" "$status$(grep -c 'p.cave:1002:.*unsupported' "$work/err")$(grep -c error: "$work/err")" = 111
+expect "80,000 of them" "$status$(grep -c 'p.cave:4098:.*unsupported' "$work/err")$(grep -c error: "$work/err")" = 111
 
 # Paths are taken as they stand.
 refused "a tilde" cave_profile_value 1:26 'profile p { files { read ~/.ssh } }\n'
