@@ -481,8 +481,8 @@ static struct alternatives resolve_in(struct context *c, const struct node *n, b
 		return nothing;
 	tidy(&r);
 	if (r.n > RANGES_MAX) {
-		fail(c, CAVE_UNSUPPORTED, n, "a filter cannot tell so many values apart: these are %zu, without their neighbours",
-		     r.n);
+		fail(c, CAVE_UNSUPPORTED, n,
+		     "a filter cannot tell so many values apart: these are %zu, without their neighbours", r.n);
 		return nothing;
 	}
 	return range_test(c, &left, r, negate);
