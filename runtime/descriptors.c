@@ -105,11 +105,19 @@ static bool is_named(int fd, const struct stat *st)
 	return S_ISREG(st->st_mode) || (S_ISFIFO(st->st_mode) && (fstatfs(fd, &fs) || fs.f_type != PIPEFS_MAGIC));
 }
 
+dev_t descriptors_terminals(const struct stat *st)
+{
+	unsigned type = major(st->st_rdev);
+
+	return S_ISCHR(st->st_mode) && type >= UNIX98_PTY_SLAVE_MAJOR && type < UNIX98_PTY_SLAVE_MAJOR + 8 ? st->st_dev : 0;
+}
+
 /* The path by which the device of an earlier descriptor was found to open, or NULL. */
-static const char *known_path(const struct descriptors *d, dev_t device, int flags)
+static const char *known_path(const struct descriptors *d, const struct stat *st, int flags)
 {
 	for (size_t i = 0; i < d->nreopened; i++)
-		if (d->reopened[i].device == device && d->reopened[i].flags == flags)
+		if (d->reopened[i].device == st->st_rdev && d->reopened[i].terminals == descriptors_terminals(st) &&
+		    d->reopened[i].flags == flags)
 			return d->reopened[i].path;
 	return NULL;
 }
@@ -124,7 +132,8 @@ static bool opens(const char *path, const struct stat *device, int flags)
 	if (fstat(fd, &st))
 		st.st_rdev = 0;
 	close(fd);
-	return S_ISCHR(st.st_mode) && st.st_rdev == device->st_rdev;
+	return S_ISCHR(st.st_mode) && st.st_rdev == device->st_rdev &&
+	       descriptors_terminals(&st) == descriptors_terminals(device);
 }
 
 /* Finds the path by which the device can be opened again; false if there is none. */
@@ -151,7 +160,7 @@ static bool plan_reopening(int fd, int number, int has, const struct stat *st, s
 {
 	int flags = (has & (O_ACCMODE | O_APPEND | O_NONBLOCK)) | O_NOCTTY | O_CLOEXEC;
 	struct reopened *out = &d->reopened[d->nreopened];
-	const char *known = known_path(d, st->st_rdev, flags);
+	const char *known = known_path(d, st, flags);
 
 	if (known)
 		strcpy(out->path, known);
@@ -160,6 +169,7 @@ static bool plan_reopening(int fd, int number, int has, const struct stat *st, s
 	out->fd = number;
 	out->flags = flags;
 	out->device = st->st_rdev;
+	out->terminals = descriptors_terminals(st);
 	d->nreopened++;
 	return true;
 }

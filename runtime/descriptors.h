@@ -3,6 +3,7 @@
 #ifndef CAVE_RUNTIME_DESCRIPTORS_H
 #define CAVE_RUNTIME_DESCRIPTORS_H
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "cave.h"
@@ -14,6 +15,7 @@ struct reopened {
 	int flags; /* of open() */
 	bool narrowed; /* it must be opened again also where no mount asks for it */
 	dev_t device;
+	dev_t terminals; /* the instance of devpts it is of, each of which numbers its terminals from 0; else 0 */
 	char path[64];
 };
 
@@ -44,6 +46,9 @@ bool descriptors_check(const int standard[3], const int *keep, size_t nkeep, int
  * executed from memory (is_nouser_or_private(), security/landlock/fs.c).
  */
 bool descriptors_refuse_executable(const int *fd, size_t n, struct refusal *r);
+
+/* What struct reopened calls `terminals`, of a descriptor's status. */
+dev_t descriptors_terminals(const struct stat *st);
 
 /* Opens /dev/null, and sees that it is that. */
 bool descriptors_open_null(int *out, struct refusal *r);

@@ -405,7 +405,8 @@ static long reopen(const struct reopened *old)
 	if (fd < 0)
 		return fd;
 	error = SYS4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
-	if (!error && (!S_ISCHR(st.st_mode) || st.st_rdev != old->device))
+	if (!error && (!S_ISCHR(st.st_mode) || st.st_rdev != old->device ||
+		       descriptors_terminals(&st) != old->terminals))
 		error = -ESTALE;
 	if (!error)
 		error = SYS3(SYS_dup3, fd, old->fd, 0) < 0 ? -EBADF : 0;

@@ -93,6 +93,29 @@ for what in queue secret; do
 done
 expect_status "a file is" 0 "$python" "$work/kernel.py" "$work/in" "$caverun" "$work/handed.bpf" -- /bin/true
 
+# One that has the number of another here: each devpts counts its own.
+cat >"$work/instances.py" <<'END'
+import fcntl, os, select, struct, subprocess, sys, time
+def terminal(mounted):
+    if not mounted: subprocess.check_call(["mount", "-t", "devpts", "-o", "newinstance,ptmxmode=0666", "none", "/dev/pts"])
+    master = os.open("/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY)
+    fcntl.ioctl(master, 0x40045431, struct.pack("i", 0))  # TIOCSPTLCK
+    number = struct.unpack("i", fcntl.ioctl(master, 0x80045430, bytes(4)))[0]  # TIOCGPTN
+    return master, os.open(f"/dev/pts/{number}", os.O_RDWR | os.O_NOCTTY)
+same = sys.argv[1] == "same"
+terminal(False) if same else None
+ours, slave = terminal(same)
+theirs = None if same else terminal(False)[0]
+subprocess.call(sys.argv[2:], stdin=slave, stdout=slave, stderr=slave)
+time.sleep(0.1)
+for name, fd in ("ours", ours), ("theirs", theirs):
+    if fd and select.select([fd], [], [], 0)[0]: print(name, os.read(fd, 99).decode().strip())
+END
+for where in same other; do
+	expect_output "what is written to a terminal comes out at it, whichever others there are ($where)" "ours text" \
+		unshare --mount "$python" "$work/instances.py" $where "$caverun" "$work/handed.bpf" -- echo text
+done
+
 # The controlling side of a terminal types into the other.
 cat >"$work/master.py" <<'END'
 import os, pty, subprocess, sys
