@@ -97,6 +97,22 @@ chmod 644 "$work/meta.bpf"
 expect_code "and does not where there is none" 125 cave_sandbox_failed \
 	"$work/bin/nouserns" 65534 "$work/bin/caverun" "$work/meta.bpf" -- "$work/bin/probe" ids
 
+# So many endpoints, and denials beside them, that functions judge both.
+{
+	echo 'profile many { network {'
+	for n in $(seq 13); do
+		echo "listen tcp 127.0.0.$((2 * n)) port $((8000 + n)); listen udp 127.0.0.$((2 * n + 1)) port $((7000 + n))"
+		echo "listen tcp 2001:db8:$n::1 port 8443; deny 10.$n.0.0/16; deny udp 2001:db8:f$n::/48"
+	done
+	echo '} }'
+} >"$work/many.cave"
+expect_status "many endpoints compile" 0 "$cavec" "$work/many.cave" -o "$work/many.bpf"
+expect "to a function for each family" "$(readelf -sW "$work/many.bpf" | grep -c ' cave_own[46]$')" = 2
+run "$caverun" "$work/many.bpf" -- "$probe" listen-tcp 127.0.0.26 8013 , listen-tcp 127.0.0.26 8012 , \
+	listen-tcp 127.0.0.24 8012 , listen-tcp 127.0.0.25 7012
+expect "each lets in at its own port" "$(grep -o ': .*' "$work/out" | tr -d '\n')" = \
+	": allowed: refused EPERM: allowed: refused EPERM"
+
 # A network grant where the cgroups are out of sight.
 cat >"$work/net.cave" <<'END'
 profile net { network { allow tcp 127.0.0.1 port 1 } }
