@@ -15,7 +15,10 @@
 
 #include "runtime/raw.h"
 
-enum { K_WALL = 0x40000000 /* __WALL, linux/wait.h: whatever signal a child ends with */ };
+enum {
+	K_WALL = 0x40000000, /* __WALL, linux/wait.h: whatever signal a child ends with */
+	AT_ONCE = 64, /* signals, or children */
+};
 
 __attribute__((noreturn)) static void leave(void)
 {
@@ -139,12 +142,16 @@ static void close_others(struct init *i)
 
 /* --- while it runs -------------------------------------------------------------------------------- */
 
-static void reap(struct init *i)
+/* True if there may be more: whoever makes it as fast as it is taken must not keep us from all else. */
+static bool reap(struct init *i)
 {
 	int status = 0;
 	long pid;
 
-	while ((pid = SYS4(SYS_wait4, -1, &status, WNOHANG | WUNTRACED | K_WALL, NULL)) > 0) {
+	for (unsigned n = 0; n < AT_ONCE; n++) {
+		pid = SYS4(SYS_wait4, -1, &status, WNOHANG | WUNTRACED | K_WALL, NULL);
+		if (pid <= 0)
+			return false;
 		if (pid != i->tool)
 			continue;
 		if (WIFSTOPPED(status)) {
@@ -156,6 +163,7 @@ static void reap(struct init *i)
 		atomic_store(&i->ended, true);
 		leave();
 	}
+	return true;
 }
 
 /* What the terminal sends to its whole foreground group has reached the tool as well: see wait.c. */
@@ -164,35 +172,40 @@ static bool from_terminal(const struct signalfd_siginfo *info)
 	return info->ssi_code == SI_KERNEL;
 }
 
-static void take_signals(struct init *i)
+/* As many at once as it takes to look at all else in between; true if children are still to be reaped. */
+static bool take_signals(struct init *i)
 {
 	struct signalfd_siginfo info;
+	bool more = false;
 
-	while (SYS3(SYS_read, i->signals, &info, sizeof info) == sizeof info) {
+	for (unsigned n = 0; n < AT_ONCE && SYS3(SYS_read, i->signals, &info, sizeof info) == sizeof info; n++) {
 		if (info.ssi_signo == SIGCHLD)
-			reap(i);
+			more = reap(i);
 		else if (!from_terminal(&info))
 			SYS2(SYS_kill, i->tool, info.ssi_signo);
 	}
+	return more;
 }
 
 static void watch(struct init *i)
 {
 	const struct timespec now = { 0, 0 };
-	bool more = false;
+	bool more = false, children = false;
 
 	for (;;) {
 		/* One below 0 is passed over: a filter that no process has any more. */
 		struct pollfd p[] = { { i->socket, POLLIN, 0 }, { i->starter, POLLIN, 0 },
 				      { i->signals, POLLIN, 0 }, { i->count.listener, POLLIN, 0 } };
 
-		if (SYS5(SYS_ppoll, p, 4, more ? &now : NULL, NULL, 8) < 0)
+		if (SYS5(SYS_ppoll, p, 4, more || children ? &now : NULL, NULL, 8) < 0)
 			continue;
 		/* Nobody waits for us any more. */
 		if (p[0].revents || p[1].revents)
 			leave();
+		if (children)
+			children = reap(i);
 		if (p[2].revents)
-			take_signals(i);
+			children |= take_signals(i);
 		if (more || p[3].revents)
 			more = count_answer(&i->count);
 	}

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forkstorm THREADS MILLISECONDS [restless]: that many threads make processes, by fork() and vfork(), as fast as they
- * can.  Prints how many there were at once at the most, and whether any was made and any was refused.  A process counts
- * itself, from its first to its last step.
+ * forkstorm THREADS MILLISECONDS [restless|signals]: that many threads make processes, by fork() and vfork(), as fast as
+ * they can.  Prints how many there were at once at the most, and whether any was made and any was refused.  A process
+ * counts itself, from its first to its last step.
  *
  * With `restless` one thread makes a process that ends at once, and never rests again, so that it stays uncertain what
- * became of that call; the others ask for processes all the while.  Prints "here" before that.
+ * became of that call; the others ask for processes all the while.  With `signals` they send all kinds of signals to the
+ * first process of their namespace.  Prints "here" before that.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,6 +87,17 @@ static void *ask(void *of)
 	return NULL;
 }
 
+static void *signal_first(void *of)
+{
+	const struct thread *t = of;
+
+	while (!atomic_load(&t->shared->stop))
+		for (int i = 1; i <= SIGRTMAX; i++)
+			if (i != SIGKILL && i != SIGSTOP)
+				syscall(SYS_kill, 1, i);
+	return NULL;
+}
+
 static void *never_rest(void *of)
 {
 	const struct thread *t = of;
@@ -95,6 +108,16 @@ static void *never_rest(void *of)
 	while (atomic_load(&t->shared->made))
 		;
 	return NULL;
+}
+
+/* Whatever comes back. */
+static int begin_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	return write(STDOUT_FILENO, "here\n", 5) != 5;
 }
 
 static int begin_restless(struct shared *s)
@@ -116,14 +139,18 @@ int main(int argc, char **argv)
 	struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int n = argc == 3 || argc == 4 ? atoi(argv[1]) : 0;
 	struct thread thread[THREADS_MAX];
+	void *(*work)(void *) = storm;
 
 	if (s == MAP_FAILED || n < 1 || n > THREADS_MAX)
 		return 2;
-	if (argc == 4 && begin_restless(s))
-		return 2;
+	if (argc == 4) {
+		work = strcmp(argv[3], "signals") ? ask : signal_first;
+		if (work == ask ? begin_restless(s) : begin_signals())
+			return 2;
+	}
 	for (int i = 0; i < n; i++) {
 		thread[i] = (struct thread){ .shared = s, .seed = (unsigned)i };
-		if (pthread_create(&thread[i].thread, NULL, argc == 4 ? ask : storm, &thread[i]))
+		if (pthread_create(&thread[i].thread, NULL, work, &thread[i]))
 			return 2;
 	}
 	usleep((useconds_t)atoi(argv[2]) * 1000);
