@@ -135,12 +135,10 @@ struct net_reach egress_measure(struct arena *a, const struct addr_ranges *v4, c
 
 static const char *reach_text(struct arena *a, struct net_reach r)
 {
-	if (!r.v6)
-		return arena_printf(a, "%s public IPv4 addresses", addr_count(r.v4).s);
-	if (!r.v4)
-		return arena_printf(a, "%s public IPv6 /48 networks", addr_count(r.v6).s);
-	return arena_printf(a, "%s public IPv4 addresses and %s public IPv6 /48 networks",
-			    addr_count(r.v4).s, addr_count(r.v6).s);
+	const char *v4 = arena_printf(a, "%s public IPv4 address%s", addr_count(r.v4).s, r.v4 == 1 ? "" : "es");
+	const char *v6 = arena_printf(a, "%s public IPv6 /48 network%s", addr_count(r.v6).s, r.v6 == 1 ? "" : "s");
+
+	return !r.v6 ? v4 : !r.v4 ? v6 : arena_printf(a, "%s and %s", v4, v6);
 }
 
 /*
