@@ -147,6 +147,22 @@ static void refuse_name(const struct reader *r)
 	NOTE(r, e, "write an address of the host");
 }
 
+/* What a rule says instead: the host, and the port of the scheme if it is one that everybody knows. */
+static void refuse_url(const struct reader *r)
+{
+	struct diag *e = value_error(r, "a URL names a host and a protocol");
+	const char *host = strstr(r->text, "://") + 3;
+	size_t n = strcspn(host, "/:?#"), digits = host[n] == ':' ? strspn(host + n + 1, "0123456789") : 0;
+
+	if (n && !strchr(host, '@') && digits)
+		NOTE(r, e, "write: %.*s port %.*s", (int)n, host, (int)digits, host + n + 1);
+	else if (n && !strchr(host, '@'))
+		NOTE(r, e, "write: %.*s port %s", (int)n, host,
+		     !strncmp(r->text, "https:", 6) ? "443" : !strncmp(r->text, "http:", 5) ? "80" : "N");
+	else
+		NOTE(r, e, "write the host, and `port`");
+}
+
 /* True for what is no address at all; the error is recorded. */
 static bool refuse_shape(const struct reader *r)
 {
@@ -158,8 +174,7 @@ static bool refuse_shape(const struct reader *r)
 	} else if (!*r->text || strlen(r->text) > OPERAND_MAX) {
 		value_error(r, *r->text ? "too long" : "it is empty");
 	} else if (strstr(r->text, "://")) {
-		e = value_error(r, "a URL names a host and a protocol");
-		NOTE(r, e, "write an address and `port`");
+		refuse_url(r);
 	} else if (strchr(r->text, '%')) {
 		e = value_error(r, "a zone id names an interface of one machine");
 		NOTE(r, e, "write the address without it: %.*s", (int)strcspn(r->text, "%"),

@@ -61,6 +61,8 @@ done
 refused "a star alone" 2:23 "$unbounded" 'allow tcp * port 443'
 refused "a star within" 2:23 "$value" 'allow tcp a.*.example.com port 443'
 refused "a URL" 2:23 "$value" 'allow tcp https://example.com/ port 443'
+expect 'and what to write instead' -n \
+	"$("$cavec" "$work/p.cave" -o "$work/p.bpf" 2>&1 | grep 'write: example.com port 443')"
 refused "a port behind a name" 2:23 "$value" 'allow tcp example.com:443 port 443'
 refused "localhost in other letters" 2:23 "$value" 'allow tcp localHost port 443'
 refused "localhost with a dot" 2:23 "$value" 'allow tcp localhost. port 443'
