@@ -154,9 +154,11 @@ static void refuse_url(const struct reader *r)
 	const char *host = strstr(r->text, "://") + 3;
 	size_t n = strcspn(host, "/:?#"), digits = host[n] == ':' ? strspn(host + n + 1, "0123456789") : 0;
 
-	if (n && !strchr(host, '@') && digits)
+	if (strpbrk(host, "@["))
+		n = 0; /* a user, or an address of IPv6 */
+	if (n && digits)
 		NOTE(r, e, "write: %.*s port %.*s", (int)n, host, (int)digits, host + n + 1);
-	else if (n && !strchr(host, '@'))
+	else if (n)
 		NOTE(r, e, "write: %.*s port %s", (int)n, host,
 		     !strncmp(r->text, "https:", 6) ? "443" : !strncmp(r->text, "http:", 5) ? "80" : "N");
 	else
