@@ -126,8 +126,8 @@ static inline uint8_t *stack_address(struct machine *m, int64_t offset, unsigned
  * Where `size` bytes at `off` from the register lie; NULL where the verifier would not have it.  What is
  * read of the stack must have been written before, and what is written to counts as written from now on.
  */
-static inline __attribute__((always_inline)) uint8_t *address(struct machine *m, uint8_t reg, int16_t off, unsigned size,
-							      bool write, const struct ebpf_input *in)
+static inline __attribute__((always_inline)) uint8_t *address(struct machine *m, uint8_t reg, int16_t off,
+							      unsigned size, bool write, const struct ebpf_input *in)
 {
 	const int64_t offset = (int64_t)m->value[reg] + off;
 

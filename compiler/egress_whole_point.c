@@ -49,8 +49,8 @@ void whole_lay(struct whole *w, const struct walk *walk)
 		w->filler[i] = filler(i);
 }
 
-static void fill(uint8_t *to, const struct whole *w, const struct walk_region *r, const struct walk_byte *from, size_t n,
-		 const struct whole_laid *laid)
+static void fill(uint8_t *to, const struct whole *w, const struct walk_region *r, const struct walk_byte *from,
+		 size_t n, const struct whole_laid *laid)
 {
 	memcpy(to, w->filler, n);
 	for (size_t i = 0; i < laid->n; i++)

@@ -50,7 +50,8 @@ lays_out 'strings and sets as they are' \
 }
 '
 lays_out 'a trailing comma where lines are broken' 'profile k { network {
-allow tcp { api2.example.com, blob.example.net, another.example.org, something.else.example.com, } except bad.api2.example.com port 443
+allow tcp { api2.example.com, blob.example.net, another.example.org, something.else.example.com, }
+except bad.api2.example.com port 443
 } }' 'profile k {
     network {
         allow tcp {
