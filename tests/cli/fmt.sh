@@ -50,13 +50,12 @@ lays_out 'strings and sets as they are' \
 }
 '
 lays_out 'a trailing comma where lines are broken' 'profile k { network {
-allow tcp { api2.example.com, blob.example.net, another.example.org, something.else.example.com, }
-except bad.api2.example.com port 443
+allow tcp { a2.example.com, b.example.net, another.example.org, some.else.example.com, } except bad.a2.example.com port 443
 } }' 'profile k {
     network {
         allow tcp {
-            api2.example.com, blob.example.net, another.example.org, something.else.example.com
-        } except bad.api2.example.com port 443
+            a2.example.com, b.example.net, another.example.org, some.else.example.com
+        } except bad.a2.example.com port 443
     }
 }
 '
