@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that the programs of a policy share: what decides on an address and a port, where there are many of them.
- * An artefact then holds that once, and not once for every hook.  A call costs a decision a nanosecond or two, and each
- * program a bit more time to load; so few rules are decided where they are asked.
+ * An artefact then holds that once, and not once for every hook.  A call costs a decision some ten nanoseconds, and each
+ * program a bit more time to load.  So few rules are decided where they are asked; and so are thousands, whose tables
+ * are so large that nobody minds the code, and rules of one protocol and family, which are little code.
  */
 #include "bpf/egress_gen.h"
 
@@ -10,8 +11,9 @@
 
 enum {
 	SAVED = -4, /* on the stack: PROTO, through the call */
-	/* More intervals of addresses than these, of both protocols and families together, are a function. */
+	/* Between these, intervals of addresses of both protocols and families together are functions. */
 	INLINE_INTERVALS = 20,
+	MOST_INTERVALS = 512,
 };
 
 static const char *const names[ROLES][NET_FAMILIES] = {
@@ -85,14 +87,16 @@ void call_judge(struct hook_gen *g, const struct judge *j, enum net_family famil
 
 /* --- the functions -------------------------------------------------------- */
 
-static size_t intervals(const struct net_cell (*cell)[NET_FAMILIES])
+static bool is_worth_it(const struct net_cell (*cell)[NET_FAMILIES])
 {
-	size_t n = 0;
+	size_t n = 0, kinds = 0;
 
 	for (int proto = 0; proto < NET_PROTOS; proto++)
-		for (int family = 0; family < NET_FAMILIES; family++)
+		for (int family = 0; family < NET_FAMILIES; family++) {
 			n += cell[proto][family].n;
-	return n;
+			kinds += cell[proto][family].n != 0;
+		}
+	return n > INLINE_INTERVALS && n <= MOST_INTERVALS && kinds > 1;
 }
 
 static bool generate(struct arena *a, const struct net_set *set, const struct tables *tables, enum role role,
@@ -129,7 +133,7 @@ bool functions_generate(struct arena *a, const struct net_set *set, const struct
 	const struct net_cell (*cells[ROLES])[NET_FAMILIES] = { set->cell, set->local, set->shut };
 
 	for (int role = 0; role < ROLES; role++) {
-		if (intervals(cells[role]) <= INLINE_INTERVALS)
+		if (!is_worth_it(cells[role]))
 			continue;
 		for (int family = 0; family < NET_FAMILIES; family++) {
 			if (!cells[role][NET_TCP][family].n && !cells[role][NET_UDP][family].n)
