@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that the programs of a policy share: what decides on an address and a port, where there are many of them.
- * An artefact then holds that once, and not once for every hook.  A call costs a decision some ten nanoseconds, and each
- * program a bit more time to load.  So few rules are decided where they are asked; and so are thousands, whose tables
- * are so large that nobody minds the code, and rules of one protocol and family, which are little code.
+ * An artefact then holds that once, and not once for every hook.  A call costs a decision some ten nanoseconds, and
+ * each program a bit more time to load.  So few rules are decided where they are asked; and so are thousands, whose
+ * tables are so large that nobody minds the code, and rules of one protocol and family, which are little code.
  */
 #include "bpf/egress_gen.h"
 
