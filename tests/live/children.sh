@@ -234,15 +234,15 @@ except OSError as e: print("ok", e.errno)'
 		: >"$work/storm"
 		(become strace -qq -o /dev/null -e trace=landlock_create_ruleset \
 			-e inject=landlock_create_ruleset:retval=5:when=1 "$bin/caverun" --workspace "$work/w" \
-			"$work/forks1.bpf" -- "$bin/forkstorm" 12 30000 signals >"$work/storm" 2>&1) &
+			"$work/forks1.bpf" -- "$bin/forkstorm" 3 30000 signals >"$work/storm" 2>&1) &
 		pid=$!
 		for _ in $(seq 100); do grep -q here "$work/storm" && break; sleep 0.05; done
-		sleep 0.5
-		expect "$kind: a tool signals it all the while" "$(pgrep -cf "^$bin/forkstorm 12")" -gt 0
+		sleep 1
+		expect "$kind: a tool signals it all the while" "$(pgrep -cf "^$bin/forkstorm 3 30000")" -gt 0
 		kill -KILL "$(pgrep -P $pid)"
-		for _ in $(seq 100); do pgrep -f "^$bin/forkstorm 12" >/dev/null || break; sleep 0.05; done
-		expect "$kind: SIGKILL to the runtime ends that, too" -z "$(pgrep -f "^$bin/forkstorm 12")"
-		pkill -KILL -f "^$bin/forkstorm 12" && sleep 0.2
+		for _ in $(seq 40); do pgrep -f "^$bin/forkstorm 3 30000" >/dev/null || break; sleep 0.05; done
+		expect "$kind: SIGKILL to the runtime ends that, too" -z "$(pgrep -f "^$bin/forkstorm 3 30000")"
+		pkill -KILL -f "^$bin/forkstorm 3 30000" && sleep 0.2
 		wait $pid 2>/dev/null
 	else
 		skip "$kind: signals to the first process" "strace is not installed, or Landlock is older"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forkstorm THREADS MILLISECONDS [restless|signals]: that many threads make processes, by fork() and vfork(), as fast as
- * they can.  Prints how many there were at once at the most, and whether any was made and any was refused.  A process
- * counts itself, from its first to its last step.
+ * forkstorm THREADS MILLISECONDS [restless|signals]: that many threads make processes, by fork() and vfork(), as fast
+ * as they can.  Prints how many there were at once at the most, and whether any was made and any was refused.  A
+ * process counts itself, from its first to its last step.
  *
  * With `restless` one thread makes a process that ends at once, and never rests again, so that it stays uncertain what
- * became of that call; the others ask for processes all the while.  With `signals` they send all kinds of signals to the
- * first process of their namespace.  Prints "here" before that.
+ * became of that call; the others ask for processes all the while.  With `signals` they send all kinds of signals to
+ * the first process of their namespace.  Prints "here" before that.
  */
 #include <errno.h>
 #include <pthread.h>
