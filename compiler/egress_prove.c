@@ -124,6 +124,9 @@ struct half {
 
 enum { INPUTS, POINTS, HALVES };
 
+/* So many addresses take longer than a thread takes to get a processor of its own, which is a millisecond or two. */
+enum { WORTH_A_THREAD = 512 };
+
 static void prove_half(void *closure, size_t i)
 {
 	struct half *half = (struct half *)closure + i;
@@ -148,7 +151,7 @@ static bool prove_at_once(const struct prover *like)
 	struct half half[HALVES];
 	bool good;
 
-	if (!may_be_whole(like))
+	if (!may_be_whole(like) || count_operands(like->p) < WORTH_A_THREAD)
 		return false;
 	for (int i = 0; i < HALVES; i++) {
 		hush(&half[i].h);

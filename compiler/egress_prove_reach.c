@@ -384,7 +384,7 @@ static void ask_samples(struct prover *v)
 		}
 }
 
-static size_t count_operands(const struct policy *p)
+size_t count_operands(const struct policy *p)
 {
 	size_t n = 0;
 

@@ -184,6 +184,8 @@ bool allows_v6(const struct policy *p);
 void prove_whole(struct prover *v);
 /* Whether it is worth trying. */
 bool may_be_whole(const struct prover *v);
+/* Addresses of all rules. */
+size_t count_operands(const struct policy *p);
 /* Whether what judges endpoints of one's own, in every hook, is right for all addresses and ports. */
 bool prove_own(struct prover *v);
 /* Needs the samples: every program for all addresses and ports. */

@@ -454,6 +454,25 @@ static void lie(struct compile *c, int h, unsigned how)
 	c->hook[h].judgement = lied;
 }
 
+/* So many addresses that all inputs are followed while the points are run: what either finds is said. */
+static void inject_at_once(void)
+{
+	enum { ADDRESSES = 600 };
+	char text[ADDRESSES * sizeof "10.255.255.255," + 64], *at = text + sprintf(text, "allow tcp ");
+	struct compile c;
+
+	for (unsigned i = 0; i < ADDRESSES; i++)
+		at += sprintf(at, "%s10.%u.%u.%u", i ? "," : "", i / 100, i % 100, i * 7 % 251);
+	sprintf(at, " port 443\n");
+	compile_init(&c);
+	compile_read(&c, text);
+	if (check(compile_generate(&c) && egress_prove(&c.diags, &c.policy, c.hook), "%d addresses", ADDRESSES)) {
+		inject(&c, &faults[0], 0);
+		inject(&c, &faults[6], 0);
+	}
+	compile_free(&c);
+}
+
 int main(void)
 {
 	static const char *const text[] = {
@@ -502,5 +521,6 @@ int main(void)
 		inject(&c, &faults[6], (unsigned)i);
 		compile_free(&c);
 	}
+	inject_at_once();
 	return unit_done();
 }
