@@ -7,6 +7,7 @@
 
 #include "runtime/api.h"
 #include "runtime/descriptors.h"
+#include "runtime/thread.h"
 
 struct preparing {
 	struct cave_prepared *prepared;
@@ -63,15 +64,15 @@ static bool ask_host(const struct preparing *p, struct refusal *r)
 /* What later starts would else make anew.  What cannot be had is made, or missed, by those that need it. */
 static void keep(struct plan *plan)
 {
-	sigset_t all, before;
+	sigset_t before;
 	struct refusal r;
 
 	if (!descriptors_open_null(&plan->null, &r))
 		plan->null = -1;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (signals_block(&before))
+		return;
 	namespaces_keep(plan);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	signals_restore(&before);
 }
 
 static bool find_kept(struct cave_prepared *p, struct refusal *r)

@@ -14,6 +14,7 @@
 
 #include "runtime/contained.h"
 #include "runtime/kernel.h"
+#include "runtime/thread.h"
 #include "runtime/tool.h"
 
 struct starting {
@@ -186,12 +187,15 @@ static void start(void *of)
 
 static void start_here(struct starting *s)
 {
-	sigset_t all, before;
+	sigset_t before;
+	int error = signals_block(&before);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (error) {
+		refuse_errno(s->refusal, CAVE_FAILED, error, "blocking signals");
+		return;
+	}
 	start(s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	signals_restore(&before);
 }
 
 /* In the library's thread. */

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <time.h>
 
+#include "runtime/thread.h"
+
 enum { STACK = 64 << 10, NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
 /* Checks all, and returns after how many milliseconds again, or -1. */
@@ -53,18 +55,8 @@ static void *serve(void *of)
 /* The host's handlers must not run in a thread that it does not know. */
 static int start(struct guard *g)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	int error = pthread_attr_init(&attributes);
+	int error = thread_start(&g->thread, STACK, serve, g);
 
-	if (error)
-		return error;
-	pthread_attr_setstacksize(&attributes, STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&g->thread, &attributes, serve, g);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
 	g->running = !error;
 	return error;
 }

@@ -16,6 +16,7 @@
 
 #include "runtime/maps.h"
 #include "runtime/names_hosts.h"
+#include "runtime/thread.h"
 #include "runtime/watch.h"
 
 enum { LISTEN_BACKLOG = 16, PORT_TRIES = 32, STACK = 1 << 20 /* of who starts the resolver */ };
@@ -361,23 +362,13 @@ static void *keep(void *of)
 /* The host's handlers must not run in a thread that it does not know.  An errno. */
 static int start_keeper(struct names *n)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
 	int pair[2], error;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return errno;
 	n->socket = pair[0];
 	n->theirs = pair[1];
-	error = pthread_attr_init(&attributes);
-	if (error)
-		return error;
-	pthread_attr_setstacksize(&attributes, STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&n->keeper, &attributes, keep, n);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
+	error = thread_start(&n->keeper, STACK, keep, n);
 	n->kept = !error;
 	return error;
 }

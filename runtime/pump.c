@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/thread.h"
+
 enum { PUMP_STACK = 256 << 10, BUFFER = 64 << 10, K_KCMP_FILE = 0 /* include/uapi/linux/kcmp.h */ };
 
 void pump_init(struct pump *p)
@@ -109,29 +111,19 @@ static void *serve(void *of)
 
 static int start_thread(struct pump_stream *s)
 {
-	pthread_attr_t attributes;
-	int error = pthread_attr_init(&attributes);
+	int error = thread_start(&s->thread, PUMP_STACK, serve, s);
 
-	if (error)
-		return error;
-	pthread_attr_setstacksize(&attributes, PUMP_STACK);
-	error = pthread_create(&s->thread, &attributes, serve, s);
-	pthread_attr_destroy(&attributes);
 	s->running = !error;
 	return error;
 }
 
 bool pump_start(struct pump *p, struct refusal *r)
 {
-	sigset_t all, before;
 	int error = 0;
 
 	atomic_store(&p->left, p->n);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (unsigned i = 0; i < p->n && !error; i++)
 		error = start_thread(&p->stream[i]);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return !error || refuse_errno(r, CAVE_FAILED, error, "a thread that passes on the tool's output");
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "runtime/thread.h"
+
 enum { STACK = 512 << 10 }; /* spawn() keeps the filter and the child's stack on its own */
 
 static struct spawner_job *take(struct spawner *s)
@@ -53,18 +55,8 @@ int spawner_init(struct spawner *s)
 /* The host's handlers must not run in a thread that it does not know. */
 static int start(struct spawner *s)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	int error = pthread_attr_init(&attributes);
+	int error = thread_start(&s->thread, STACK, serve, s);
 
-	if (error)
-		return error;
-	pthread_attr_setstacksize(&attributes, STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&s->thread, &attributes, serve, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
 	s->running = !error;
 	return error;
 }

@@ -16,6 +16,7 @@
 
 #include "bpf/vm.h"
 #include "runtime/arch.h"
+#include "runtime/thread.h"
 #include "runtime/trace_say.h"
 
 enum { NAP_MS = 1, K_WAIT_KILLABLE_RECV = 1 << 5 /* linux/seccomp.h, 5.19 */ };
@@ -178,13 +179,8 @@ bool trace_make(struct memory *m, const struct cave_trace *sink, const struct ar
 
 bool trace_start(struct trace *t, struct refusal *r)
 {
-	sigset_t all, before;
-	int error;
+	int error = thread_start(&t->thread, 0, run, t);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&t->thread, NULL, run, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	t->running = !error;
 	return !error || refuse_errno(r, CAVE_FAILED, error, "a thread to trace the tool");
 }
