@@ -11,8 +11,8 @@ int signals_block(sigset_t *before);
 void signals_restore(const sigset_t *before);
 
 /*
- * A thread with so much stack (0: as much as others have) in which all signals are blocked: they are the host's.  0 or an
- * errno.
+ * A thread with so much stack (0: as much as others have) in which all signals are blocked: they are the host's.
+ * 0 or an errno.
  */
 int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), void *of);
 
