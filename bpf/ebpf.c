@@ -598,55 +598,63 @@ static bool is_function_call(const struct bpf_insn *i)
 #define DST m->value[i->dst_reg]
 #define SRC m->value[i->src_reg]
 #define IS_NUMBER(reg) (m->kind[i->reg] == NUMBER)
-#define COMPARE(label, op)                                                                         \
+/* Each in one place: what the instruction is, a name, and what it does. */
+#define COMPARISONS(X)                                                                             \
+	X(BPF_JEQ, equal, ==)                                                                      \
+	X(BPF_JNE, unequal, !=)                                                                    \
+	X(BPF_JGT, greater, >)                                                                     \
+	X(BPF_JGE, not_less, >=)                                                                   \
+	X(BPF_JLT, less, <)                                                                        \
+	X(BPF_JLE, not_greater, <=)
+#define COMPUTATIONS(X)                                                                            \
+	X(BPF_ALU | BPF_END | BPF_TO_BE, swap, true, host_order(DST, i->imm))                      \
+	X(BPF_ALU | BPF_AND | BPF_K, mask, true, (uint32_t)DST & (uint32_t)i->imm)                 \
+	X(BPF_ALU64 | BPF_ADD | BPF_X, add, IS_NUMBER(src_reg), DST + SRC)                         \
+	X(BPF_ALU64 | BPF_SUB | BPF_X, subtract, IS_NUMBER(src_reg), DST - SRC)                    \
+	X(BPF_ALU64 | BPF_OR | BPF_X, join, IS_NUMBER(src_reg), DST | SRC)                         \
+	X(BPF_ALU64 | BPF_ADD | BPF_K, add_constant, true, DST + (uint64_t)(int64_t)i->imm)        \
+	X(BPF_ALU64 | BPF_MUL | BPF_K, multiply, true, DST * (uint64_t)(int64_t)i->imm)            \
+	X(BPF_ALU64 | BPF_RSH | BPF_K, shift_right, true, DST >> i->imm)                           \
+	X(BPF_ALU64 | BPF_LSH | BPF_K, shift_left, true, DST << i->imm)
+#define MOVES(X)                                                                                   \
+	X(BPF_LDX | BPF_MEM | BPF_B, load1, load_sized(m, i, in, 1))                               \
+	X(BPF_LDX | BPF_MEM | BPF_H, load2, load_sized(m, i, in, 2))                               \
+	X(BPF_LDX | BPF_MEM | BPF_W, load4, load_sized(m, i, in, 4))                               \
+	X(BPF_LDX | BPF_MEM | BPF_DW, load8, load_sized(m, i, in, 8))                              \
+	X(BPF_STX | BPF_MEM | BPF_W, store4, store(m, i, in))                                      \
+	X(BPF_STX | BPF_MEM | BPF_DW, store8, store(m, i, in))                                     \
+	X(BPF_ST | BPF_MEM | BPF_W, put4, store(m, i, in))                                         \
+	X(BPF_ST | BPF_MEM | BPF_DW, put8, store(m, i, in))
+
+#define COMPARE(op, label, sign)                                                                   \
 	label:                                                                                     \
 	if (!IS_NUMBER(dst_reg))                                                                   \
 		goto slow;                                                                         \
-	GO_ON((uint32_t)DST op (uint32_t)i->imm ? 1 + i->off : 1)
-#define COMPUTE(label, numbers, result)                                                            \
+	GO_ON((uint32_t)DST sign (uint32_t)i->imm ? 1 + i->off : 1);
+#define COMPUTE(code, label, numbers, result)                                                      \
 	label:                                                                                     \
 	if (!IS_NUMBER(dst_reg) || !(numbers))                                                     \
 		goto slow;                                                                         \
 	DST = (result);                                                                            \
-	GO_ON(1)
-#define MOVE(label, moved)                                                                         \
+	GO_ON(1);
+#define MOVE(code, label, moved)                                                                   \
 	label:                                                                                     \
 	if (!(moved))                                                                              \
 		return false;                                                                      \
-	GO_ON(1)
+	GO_ON(1);
+
 #define AT(code, label) [code] = (const char *)&&label - (const char *)&&slow
+#define AT_COMPARISON(op, label, sign) AT(BPF_JMP32 | op | BPF_K, label),
+#define AT_COMPUTATION(code, label, numbers, result) AT(code, label),
+#define AT_MOVE(code, label, moved) AT(code, label),
 
 static bool run(struct machine *m, const struct bpf_insn *insn, size_t n, size_t at, const struct ebpf_input *in,
 		uint64_t *result, size_t *steps)
 {
 	static const int place[256] = {
-		AT(BPF_JMP32 | BPF_JEQ | BPF_K, equal),
-		AT(BPF_JMP32 | BPF_JNE | BPF_K, unequal),
-		AT(BPF_JMP32 | BPF_JGT | BPF_K, greater),
-		AT(BPF_JMP32 | BPF_JGE | BPF_K, not_less),
-		AT(BPF_JMP32 | BPF_JLT | BPF_K, less),
-		AT(BPF_JMP32 | BPF_JLE | BPF_K, not_greater),
-		AT(BPF_JMP | BPF_JA, jump),
-		AT(BPF_JMP | BPF_EXIT, leave),
-		AT(BPF_LDX | BPF_MEM | BPF_B, load1),
-		AT(BPF_LDX | BPF_MEM | BPF_H, load2),
-		AT(BPF_LDX | BPF_MEM | BPF_W, load4),
-		AT(BPF_LDX | BPF_MEM | BPF_DW, load8),
-		AT(BPF_STX | BPF_MEM | BPF_W, write),
-		AT(BPF_STX | BPF_MEM | BPF_DW, write),
-		AT(BPF_ST | BPF_MEM | BPF_W, write),
-		AT(BPF_ST | BPF_MEM | BPF_DW, write),
-		AT(BPF_ALU | BPF_MOV | BPF_K, set),
-		AT(BPF_ALU64 | BPF_MOV | BPF_X, copy),
-		AT(BPF_ALU | BPF_END | BPF_TO_BE, swap),
-		AT(BPF_ALU | BPF_AND | BPF_K, mask),
-		AT(BPF_ALU64 | BPF_ADD | BPF_X, add),
-		AT(BPF_ALU64 | BPF_SUB | BPF_X, subtract),
-		AT(BPF_ALU64 | BPF_OR | BPF_X, join),
-		AT(BPF_ALU64 | BPF_ADD | BPF_K, add_constant),
-		AT(BPF_ALU64 | BPF_MUL | BPF_K, multiply),
-		AT(BPF_ALU64 | BPF_RSH | BPF_K, shift_right),
-		AT(BPF_ALU64 | BPF_LSH | BPF_K, shift_left),
+		COMPARISONS(AT_COMPARISON) COMPUTATIONS(AT_COMPUTATION) MOVES(AT_MOVE)
+		AT(BPF_ALU | BPF_MOV | BPF_K, set), AT(BPF_ALU64 | BPF_MOV | BPF_X, copy),
+		AT(BPF_JMP | BPF_JA, jump), AT(BPF_JMP | BPF_EXIT, leave),
 	}; /* all others: slow */
 	const struct bpf_insn *i = insn + at, *const end = insn + n;
 	struct frame frame = { .back = NULL };
@@ -654,26 +662,9 @@ static bool run(struct machine *m, const struct bpf_insn *insn, size_t n, size_t
 	bool taken;
 
 	GO_ON(0);
-	COMPARE(equal, ==);
-	COMPARE(unequal, !=);
-	COMPARE(greater, >);
-	COMPARE(not_less, >=);
-	COMPARE(less, <);
-	COMPARE(not_greater, <=);
-	MOVE(load1, load_sized(m, i, in, 1));
-	MOVE(load2, load_sized(m, i, in, 2));
-	MOVE(load4, load_sized(m, i, in, 4));
-	MOVE(load8, load_sized(m, i, in, 8));
-	MOVE(write, store(m, i, in));
-	COMPUTE(swap, true, host_order(DST, i->imm));
-	COMPUTE(mask, true, (uint32_t)DST & (uint32_t)i->imm);
-	COMPUTE(add, IS_NUMBER(src_reg), DST + SRC);
-	COMPUTE(subtract, IS_NUMBER(src_reg), DST - SRC);
-	COMPUTE(join, IS_NUMBER(src_reg), DST | SRC);
-	COMPUTE(add_constant, true, DST + (uint64_t)(int64_t)i->imm);
-	COMPUTE(multiply, true, DST * (uint64_t)(int64_t)i->imm);
-	COMPUTE(shift_right, true, DST >> i->imm);
-	COMPUTE(shift_left, true, DST << i->imm);
+	COMPARISONS(COMPARE)
+	COMPUTATIONS(COMPUTE)
+	MOVES(MOVE)
 set:
 	DST = (uint32_t)i->imm;
 	m->kind[i->dst_reg] = NUMBER;
