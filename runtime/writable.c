@@ -66,13 +66,18 @@ static bool covers_file(struct preparation *p, const struct grant *g, const stru
  * Who could replace what starts them could do without it next time.  One that / does not lead to is out of the tool's
  * reach.
  */
-static bool covers_starter(struct preparation *p, const struct grant *g, const struct covered *folder)
+static bool spares_starter(struct preparation *p, const struct grant *g, const struct covered *folder)
 {
 	int fd = memory_hold(p->memory, open("/proc/self/exe", O_PATH | O_CLOEXEC));
-	bool covers = fd >= 0 && named_path(p, fd) && covers_file(p, g, folder, fd);
+	bool covers;
 
+	if (fd < 0)
+		return refuse_errno(p->refusal, CAVE_FAILED, errno, "/proc/self/exe");
+	covers = named_path(p, fd) && covers_file(p, g, folder, fd);
 	memory_close(p->memory, fd);
-	return covers;
+	return !covers || refuse(p->refusal, CAVE_FAILED,
+				 "the write grant %s covers the program that starts the tool, which could replace it",
+				 grant_shown(p, g));
 }
 
 void add_mount(struct files *f, const struct writable *w)
@@ -110,10 +115,8 @@ bool add_writable(struct preparation *p, const struct grant *g)
 			return refuse(p->refusal, CAVE_FAILED,
 				      "the write grant %s covers the operator's rules or the record of starts",
 				      grant_shown(p, g));
-	if (covers_starter(p, g, covered))
-		return refuse(p->refusal, CAVE_FAILED,
-			      "the write grant %s covers the program that starts the tool, which could replace it",
-			      grant_shown(p, g));
+	if (!spares_starter(p, g, covered))
+		return false;
 	p->nwritable++;
 	add_mount(p->files, &(struct writable){ path, g->st.st_dev, g->st.st_ino, false });
 	return true;

@@ -115,12 +115,17 @@ starters() {
 	cp "$bin/caverun" "$w/tools/bin/caverun"
 	own "$w/tools"
 	mkdir -p "$home/elsewhere"
+	: >"$home/traced"
+	own "$home/traced"
 	for path in "$w" "$w/tools" "$w/tools/bin/caverun"; do
 		policy around "files { write \"$path\" }"
 		expect_code "$kind: a write grant of what starts the tool is refused: ${path#"$home"/}" 125 'starts the tool' \
 			as "$w/tools/bin/caverun" "$home/around.bpf" -- true
 	done
 	policy beside "files { write \"$home/elsewhere\" }"
+	expect_code "$kind: nor is one granted if it cannot be told" 125 '/proc/self/exe: No file descriptors' \
+		as strace -f -qq -o "$home/traced" -P /proc/self/exe -e trace=open,openat \
+		-e inject=open,openat:error=EMFILE "$w/tools/bin/caverun" "$home/beside.bpf" -- true
 	expect_status "$kind: one of another folder is not" 0 as "$w/tools/bin/caverun" "$home/beside.bpf" -- true
 	expect_status "$kind: nor one of a copy that starts nothing" 0 under write true
 	rm -rf "$w/tools"
