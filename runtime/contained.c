@@ -14,6 +14,7 @@
 
 #include "runtime/arch.h"
 #include "runtime/init.h"
+#include "runtime/raw.h"
 #include "runtime/rights.h"
 
 /* Waits for its word; false if it has ended without: others may have got a copy of the socket's other end by a fork. */
@@ -34,40 +35,29 @@ static bool fails(struct child *c, const char *step, int error)
 	return false;
 }
 
-/* It shares descriptors with the tool's start, in which 0 to 2 become the tool's: none of its own may be among them. */
-static int above_standard(int fd)
-{
-	int moved;
-
-	if (fd < 0 || fd > STDERR_FILENO)
-		return fd;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	close(fd);
-	return moved;
-}
-
 static bool make_pair(int ends[2])
 {
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return false;
 	for (int i = 0; i < 2; i++)
-		ends[i] = above_standard(ends[i]);
+		ends[i] = (int)above_standard(ends[i]);
 	if (ends[0] >= 0 && ends[1] >= 0)
 		return true;
+	errno = ends[0] < 0 ? -ends[0] : -ends[1];
 	for (int i = 0; i < 2; i++)
 		if (ends[i] >= 0)
-			close(ends[i]);
+			SYS2(SYS_close, ends[i], 0);
 	return false;
 }
 
 /* Everything that it shares with us, and the ends of the socket. */
 static bool make(struct child *c, int cgroup, struct init **out, int ends[2])
 {
-	long starter = above_standard((int)syscall(SYS_pidfd_open, getpid(), 0));
+	long starter = above_standard(SYS2(SYS_pidfd_open, getpid(), 0));
 	struct init *i;
 
 	if (starter < 0)
-		return fails(c, "pidfd_open", errno);
+		return fails(c, "pidfd_open", (int)-starter);
 	i = mmap(NULL, sizeof *i, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (i == MAP_FAILED || !make_pair(ends)) {
 		fails(c, "memory or a socket for the namespace's first process", errno);

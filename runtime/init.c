@@ -47,18 +47,6 @@ static void spare(struct child *c, long fd)
 	c->nspared++;
 }
 
-/* The tool's start puts its own descriptors into 0 to 2 of the table that it shares with us. */
-static long above_standard(long fd)
-{
-	long moved;
-
-	if (fd < 0 || fd > 2)
-		return fd;
-	moved = SYS3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
-	SYS2(SYS_close, fd, 0);
-	return moved;
-}
-
 /* What is needed for watching: before there is a tool, so that nothing of it can fail afterwards. */
 static long prepare(struct init *i)
 {

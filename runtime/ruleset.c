@@ -2,25 +2,12 @@
 #include "runtime/ruleset.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/kernel.h"
+#include "runtime/raw.h"
 #include "runtime/rights.h"
-
-/* The child uses it after the tool's 0 to 2 are in place: a host may have had one of these free. */
-static int above_standard(int fd)
-{
-	int moved, error;
-
-	if (fd > STDERR_FILENO)
-		return fd;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	error = errno;
-	close(fd);
-	return moved < 0 ? -error : moved;
-}
 
 int ruleset_make(int abi, bool network)
 {
@@ -33,7 +20,7 @@ int ruleset_make(int abi, bool network)
 	if (abi >= LL_ABI_SCOPE)
 		attr.scoped = LL_SCOPE_ABSTRACT_UNIX_SOCKET | LL_SCOPE_SIGNAL;
 	fd = syscall(SYS_landlock_create_ruleset, &attr, size, 0);
-	return fd < 0 ? -errno : above_standard((int)fd);
+	return (int)above_standard(fd < 0 ? -errno : fd);
 }
 
 int ruleset_add(int ruleset, const struct rule *rule)
